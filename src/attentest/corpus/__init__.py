@@ -1,0 +1,1 @@
+"""Texts with labels: where they come from, how they are prepared, how they become batches."""

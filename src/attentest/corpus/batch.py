@@ -1,0 +1,100 @@
+"""A Batch is some examples as padded tensors; an IndexedSplit makes batches without touching strings again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from attentest.corpus.example import Example
+from attentest.corpus.vocabulary import PAD, Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """What a model reads. Markers are not here: the model frames the text itself, so units are tokens."""
+
+    ids: tuple[str, ...]
+    tokens: Int[Tensor, "batch token"]
+    mask: Bool[Tensor, "batch token"]
+    labels: Int[Tensor, " batch"]
+    query: Int[Tensor, "batch word"] | None = None
+    query_mask: Bool[Tensor, "batch word"] | None = None
+    answers: Bool[Tensor, "batch class"] | None = None  # False where an answer is impossible
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device."""
+        moved = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(self, **{k: v.to(device) for k, v in moved.items() if isinstance(v, Tensor)})
+
+
+def _padded(rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+    lengths = np.array([len(row) for row in rows])
+    mask = np.arange(lengths.max())[None, :] < lengths[:, None]
+    tokens = np.full(mask.shape, PAD, dtype=np.int64)
+    tokens[mask] = np.concatenate(rows)
+    return torch.from_numpy(tokens), torch.from_numpy(mask)
+
+
+class IndexedSplit:
+    """Examples with their words numbered once."""
+
+    def __init__(self, examples: Sequence[Example], vocabulary: Vocabulary, labels: Sequence[str]) -> None:
+        self.examples = examples
+        self.tokens = [vocabulary.numbers(example.tokens) for example in examples]
+        self.queries = [vocabulary.numbers(e.query) for e in examples if e.query is not None]
+        self.lengths = np.array([len(tokens) for tokens in self.tokens])
+        number = {label: n for n, label in enumerate(labels)}
+        self.labels = np.array([number[example.label] for example in examples])
+        self.possible = None
+        if any(example.candidates is not None for example in examples):
+            self.possible = np.array(
+                [[e.candidates is None or name in e.candidates for name in labels] for e in examples]
+            )
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
+        """These rows, padded to the longest of them."""
+        tokens, mask = _padded([self.tokens[row] for row in rows])
+        query, query_mask = _padded([self.queries[row] for row in rows]) if self.queries else (None, None)
+        return Batch(
+            ids=tuple(self.examples[row].id for row in rows),
+            tokens=tokens,
+            mask=mask,
+            labels=torch.from_numpy(self.labels[rows]),
+            query=query,
+            query_mask=query_mask,
+            answers=None if self.possible is None else torch.from_numpy(self.possible[rows]),
+        )
+
+    def batches(self, size: int) -> Iterator[Batch]:
+        """Every example once, alike lengths together; the order is fixed."""
+        for rows in buckets(self.lengths, size):
+            yield self.batch(rows)
+
+
+def buckets(
+    lengths: np.ndarray, size: int, *, rng: np.random.Generator | None = None
+) -> list[np.ndarray]:
+    """Rows in groups of alike length, so that little is padding.
+
+    With an `rng`, lengths are blurred by up to 10 % before sorting and the groups shuffled, as in the
+    published protocol: batches differ between epochs and no length is always last.
+    """
+    order = lengths.astype(float)
+    if rng is not None:
+        order = order * rng.uniform(0.9, 1.1, len(order))
+    rows = np.argsort(order, kind="stable")
+    groups = [rows[start : start + size] for start in range(0, len(rows), size)]
+    if rng is not None:
+        rng.shuffle(groups)
+    return groups

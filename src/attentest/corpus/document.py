@@ -1,0 +1,21 @@
+"""A Document is what a reader finds in a publisher's file, before any preparation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attentest.corpus.example import Split
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """One text as published. A text that comes as tokens is not tokenised again."""
+
+    id: str
+    text: str | tuple[str, ...]
+    label: str
+    split: Split | None = None  # None: the publisher does not say, preparation will
+    query: str | tuple[str, ...] | None = None
+    rationale: tuple[int, ...] | None = None  # positions in a text that comes as tokens
+    sentences: tuple[int, ...] | None = None  # likewise: the position at which each sentence begins
+    candidates: tuple[str, ...] | None = None

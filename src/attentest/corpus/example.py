@@ -1,0 +1,87 @@
+"""An Example is one labelled text; a Corpus is three splits of them, with the record of how they were made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from attentest.refusal import Refusal
+
+Split = Literal["train", "dev", "test"]
+SPLITS: tuple[Split, ...] = ("train", "dev", "test")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Example:
+    """One text and its label *name*. Only `tokens` is attended; `query` is the question or hypothesis."""
+
+    id: str
+    tokens: tuple[str, ...]
+    label: str
+    query: tuple[str, ...] | None = None
+    rationale: tuple[int, ...] | None = None  # positions in `tokens` that decide, by whoever knows
+    sentences: tuple[int, ...] | None = None  # the position at which each sentence begins
+    candidates: tuple[str, ...] | None = None  # the answers that are possible here; None means all
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """Train, dev and test, ready to be indexed: tokens are final, so what is stored is what is trained on."""
+
+    name: str
+    train: tuple[Example, ...]
+    dev: tuple[Example, ...]
+    test: tuple[Example, ...]
+    labels: tuple[str, ...]
+    preparation: Mapping[str, Any] = field(default_factory=dict)  # part of the corpus's key
+    excluded: Mapping[str, int] = field(default_factory=dict)  # reason -> number of texts left out
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for split, examples in self.splits().items():
+            if not examples:
+                raise Refusal(
+                    f"corpus {self.name}",
+                    got=f"an empty {split} split",
+                    needs="at least one text in each of train, dev and test",
+                    way_out="Check the length filter and the split sizes.",
+                )
+            for example in examples:
+                self._check(example, seen)
+
+    def _check(self, example: Example, seen: set[str]) -> None:
+        wrong = None
+        if example.id in seen:
+            wrong = "an id that occurs twice", "ids that are unique over all splits"
+        elif not example.tokens:
+            wrong = "a text without tokens", "at least one token"
+        elif example.label not in self.labels:
+            wrong = f"the label {example.label!r}", f"one of {', '.join(self.labels)}"
+        elif example.query is not None and not example.query:
+            wrong = "an empty query", "at least one token"
+        if wrong:
+            raise Refusal(
+                f"corpus {self.name}, text {example.id!r}",
+                got=wrong[0],
+                needs=wrong[1],
+                way_out="Mend or remove that text.",
+            )
+        seen.add(example.id)
+
+    def splits(self) -> dict[Split, tuple[Example, ...]]:
+        """The three splits by name, in the order the house uses everywhere."""
+        return {"train": self.train, "dev": self.dev, "test": self.test}
+
+    @property
+    def has_query(self) -> bool:
+        """Whether texts come with a question or hypothesis."""
+        return self.train[0].query is not None
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Texts per split and label."""
+        return {
+            split: {label: Counter(e.label for e in examples)[label] for label in self.labels}
+            for split, examples in self.splits().items()
+        }
