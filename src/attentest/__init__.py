@@ -1,0 +1,48 @@
+"""attentest: do a model's attention weights explain its predictions?
+
+    import attentest as at
+    corpus = at.load_corpus("planted-keyword")
+    model = at.train(corpus, encoder="bilstm", attention="additive", projection="softmax", seed=0)
+
+Names load on first use, so that importing the package costs nothing and the gallery never sees torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attentest.bench.verbs import run_study as study
+    from attentest.corpus.catalogue import load_corpus
+    from attentest.corpus.example import Corpus, Example
+    from attentest.corpus.table import read_table
+    from attentest.model.files import load, save
+    from attentest.model.teach import train
+    from attentest.refusal import Refusal
+
+__version__ = "0.1.0"
+__all__ = ["Corpus", "Example", "Refusal", "load", "load_corpus", "read_table", "save", "study", "train"]
+
+_HOME = {
+    "Corpus": "attentest.corpus.example",
+    "Example": "attentest.corpus.example",
+    "Refusal": "attentest.refusal",
+    "load": "attentest.model.files",
+    "load_corpus": "attentest.corpus.catalogue",
+    "read_table": "attentest.corpus.table",
+    "save": "attentest.model.files",
+    "study": "attentest.bench.verbs",
+    "train": "attentest.model.teach",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"attentest has no {name!r}; it has {', '.join(__all__)}")
+    module = importlib.import_module(_HOME[name])
+    return getattr(module, "run_study" if name == "study" else name)
+
+
+def __dir__() -> list[str]:
+    return __all__

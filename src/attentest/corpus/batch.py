@@ -1,9 +1,10 @@
-"""A Batch is some examples as padded tensors; an IndexedSplit makes batches without touching strings again."""
+"""A Batch is some examples as padded tensors; an IndexedSplit makes batches without touching strings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,8 +32,9 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
-        moved = {f.name: getattr(self, f.name) for f in fields(self)}
-        return replace(self, **{k: v.to(device) for k, v in moved.items() if isinstance(v, Tensor)})
+        held = {field.name: getattr(self, field.name) for field in fields(self)}
+        moved: dict[str, Any] = {k: v.to(device) for k, v in held.items() if isinstance(v, Tensor)}
+        return replace(self, **moved)
 
 
 def _padded(rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
@@ -76,25 +78,28 @@ class IndexedSplit:
             answers=None if self.possible is None else torch.from_numpy(self.possible[rows]),
         )
 
-    def batches(self, size: int) -> Iterator[Batch]:
-        """Every example once, alike lengths together; the order is fixed."""
-        for rows in buckets(self.lengths, size):
-            yield self.batch(rows)
-
 
 def buckets(
-    lengths: np.ndarray, size: int, *, rng: np.random.Generator | None = None
+    lengths: np.ndarray, size: int, *, tokens: int | None = None, rng: np.random.Generator | None = None
 ) -> list[np.ndarray]:
     """Rows in groups of alike length, so that little is padding.
 
     With an `rng`, lengths are blurred by up to 10 % before sorting and the groups shuffled, as in the
-    published protocol: batches differ between epochs and no length is always last.
+    published protocol: batches differ between epochs and no length is always last. With `tokens`, a group
+    of long texts is smaller, so that no padded group exceeds that many tokens.
     """
     order = lengths.astype(float)
     if rng is not None:
         order = order * rng.uniform(0.9, 1.1, len(order))
     rows = np.argsort(order, kind="stable")
-    groups = [rows[start : start + size] for start in range(0, len(rows), size)]
+    groups, start = [], 0
+    while start < len(rows):
+        end = min(start + size, len(rows))
+        if tokens is not None:
+            while end - start > 1 and lengths[rows[start:end]].max() * (end - start) > tokens:
+                end -= 1
+        groups.append(rows[start:end])
+        start = end
     if rng is not None:
         rng.shuffle(groups)
     return groups

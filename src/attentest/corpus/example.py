@@ -1,4 +1,4 @@
-"""An Example is one labelled text; a Corpus is three splits of them, with the record of how they were made."""
+"""An Example is one labelled text; a Corpus is three splits of them and how they were made."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ class Corpus:
     dev: tuple[Example, ...]
     test: tuple[Example, ...]
     labels: tuple[str, ...]
+    family: str = "classification"  # how such corpora are trained: classification, nli, qa, babi
     preparation: Mapping[str, Any] = field(default_factory=dict)  # part of the corpus's key
     excluded: Mapping[str, int] = field(default_factory=dict)  # reason -> number of texts left out
 

@@ -1,0 +1,37 @@
+# From a bare clone with Python 3.11+ and make: `make demo` or `make test`. Everything else follows from .venv.
+PYTHON ?= python3
+EXTRAS ?= dev
+BIN := .venv/bin
+STAMP := .venv/installed-$(EXTRAS)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# Idle OpenMP threads spin and make busy cores many times slower.
+export OMP_NUM_THREADS := 1
+
+.PHONY: setup demo test check bench clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit("attentest needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 " + "setup") if sys.version_info < (3, 11) else 0'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Installing attentest and what it needs into .venv (a minute or two the first time) ..."
+	@$(PIP) --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	@touch $@
+
+demo: setup
+	$(BIN)/attentest demo --store demo-store
+
+test: setup
+	$(BIN)/python -m pytest
+
+check: setup
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv demo-store attentest-store .pytest_cache .mypy_cache .ruff_cache build

@@ -1,0 +1,45 @@
+"""Corpora as cells. They are prepared while planning, because a model's shape depends on their labels."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from attentest.corpus.catalogue import CORPORA, fingerprint, load_corpus
+from attentest.corpus.example import Corpus
+from attentest.corpus.files import from_files, to_files
+from attentest.corpus.vocabulary import Vocabulary
+from attentest.corpus.words import WORDS_VERSION
+from attentest.store.cell import Cell
+from attentest.store.store import Store
+
+CORPUS_VERSION = 1
+
+
+def corpus_cell(name: str, *, data_dir: str | None = None) -> Cell:
+    """The cell of a corpus: its source's fingerprint and its preparation, read off without preparing it."""
+    recipe = CORPORA[name].preparation.record() if name in CORPORA else {"words_version": WORDS_VERSION}
+    config = {"name": name, "source": fingerprint(name, data_dir), "preparation": recipe}
+    where = {} if data_dir is None else {"data_dir": str(data_dir)}
+    return Cell(stage="corpus", version=CORPUS_VERSION, config=config, where=where)
+
+
+def prepare_corpus(cell: Cell, store: Store) -> None:
+    """Load, prepare and store a corpus."""
+    corpus = load_corpus(cell.config["name"], data_dir=cell.where.get("data_dir"))
+    store.write(cell, to_files(corpus), {})
+
+
+def traits_of(cell: Cell, store: Store) -> dict[str, Any]:
+    """Labels, family and whether there is a query; the corpus is prepared first if it is not yet."""
+    if not store.has(cell.key):
+        prepare_corpus(cell, store)
+    return json.loads(store.read(cell.key, "corpus.json"))
+
+
+@lru_cache(maxsize=2)
+def stored_corpus(store: Store, key: str) -> tuple[Corpus, Vocabulary]:
+    """A corpus from its cell, with the vocabulary of its training split; the last two stay in memory."""
+    corpus = from_files(lambda name: store.read(key, name))
+    return corpus, Vocabulary.build(corpus.train, corpus.preparation.get("min_df", 1))

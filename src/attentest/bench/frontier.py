@@ -1,0 +1,52 @@
+"""Which cells may be done now: those whose inputs exist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attentest.engine.contract import Event
+from attentest.store.cell import STAGES, Cell
+
+
+class Frontier:
+    """Hands cells to an engine as they become ready, and hears what became of them.
+
+    Among ready cells the earliest stage goes first, so that long trainings begin as soon as they can.
+    """
+
+    def __init__(self, cells: Mapping[str, Cell]) -> None:
+        self.cells = dict(cells)
+        self.waiting = {key: {k for k in cell.inputs.values() if k in cells} for key, cell in cells.items()}
+        self.running: set[str] = set()
+        self.done: set[str] = set()
+        self.failed: dict[str, str] = {}
+
+    def take(self) -> str | None:
+        """The next ready cell, or None while there is none."""
+        ready = [key for key, inputs in self.waiting.items() if inputs <= self.done]
+        if not ready:
+            return None
+        key = min(ready, key=lambda key: STAGES.index(self.cells[key].stage))
+        del self.waiting[key]
+        self.running.add(key)
+        return key
+
+    def is_over(self) -> bool:
+        """Nothing left to hand out, nothing unfinished."""
+        return not self.waiting and not self.running
+
+    def hear(self, event: Event) -> None:
+        """Take note; whatever rests on a failed cell fails with it."""
+        if event.kind == "done":
+            self.running.discard(event.key)
+            self.done.add(event.key)
+        elif event.kind in ("failed", "refused"):
+            self.running.discard(event.key)
+            self._fail(event.key, event.detail.get("error") or event.detail["message"])
+
+    def _fail(self, key: str, error: str) -> None:
+        self.failed[key] = error
+        for other, inputs in list(self.waiting.items()):
+            if key in inputs and other in self.waiting:
+                del self.waiting[other]
+                self._fail(other, f"it needs {key[:12]}, which failed")

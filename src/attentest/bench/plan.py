@@ -1,0 +1,166 @@
+"""Planning: from names to cells. What a cell needs is itself a cell, down to the corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from attentest.bench.corpora import corpus_cell, traits_of
+from attentest.corpus.vectors import fingerprint, width
+from attentest.experiments.catalogue import experiment
+from attentest.experiments.contract import AbstractExperiment
+from attentest.findings.claims import Claim
+from attentest.findings.conclusions import CONCLUSIONS
+from attentest.model.config import ModelConfig, resolved
+from attentest.store.cell import Cell
+from attentest.store.store import Store
+from attentest.studies.recipe import Study
+
+READING_VERSION = 1
+MODEL_VERSION = 1
+ALL_SPLITS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a study's grid."""
+
+    corpus: str
+    encoder: str
+    attention: str
+    projection: str
+
+
+class Planner:
+    """Collects cells; the same cell asked for twice is planned once."""
+
+    def __init__(self, store: Store, *, data_dir: str | None = None) -> None:
+        self.store, self.data_dir = store, data_dir
+        self.cells: dict[str, Cell] = {}
+
+    def add(self, cell: Cell) -> Cell:
+        """Remember the cell."""
+        return self.cells.setdefault(cell.key, cell)
+
+    def corpus(self, name: str) -> Cell:
+        """The prepared corpus."""
+        return self.add(corpus_cell(name, data_dir=self.data_dir))
+
+    def resolve(self, config: ModelConfig, corpus: Cell) -> tuple[ModelConfig, dict[str, str]]:
+        """The configuration with everything written out, and where its word vectors are."""
+        where = {}
+        if not config.vectors.startswith(("random", "file:")):
+            path = Path(config.vectors).resolve()
+            config = replace(config, vectors=f"file:{fingerprint(path)}", embedding=width(path))
+            where["vectors"] = str(path)
+        traits = traits_of(corpus, self.store)
+        full = resolved(
+            config, family=traits["family"], classes=len(traits["labels"]), has_query=traits["has_query"]
+        )
+        return full, where
+
+    def model(self, config: ModelConfig, corpus: Cell, where: Mapping[str, str]) -> Cell:
+        """A trained model of a resolved configuration."""
+        inputs = {"corpus": corpus.key}
+        if config.guide:
+            inputs["guide"] = config.guide
+        if config.start_from:
+            inputs["start"] = config.start_from
+        return self.add(
+            Cell(stage="model", version=MODEL_VERSION, config=config.spelled(), inputs=inputs, where=where)
+        )
+
+    def reading(self, model: Cell, corpus: Cell, splits: tuple[str, ...] = ("test",)) -> Cell:
+        """The model's logits and weights on some splits."""
+        inputs = {"model": model.key, "corpus": corpus.key}
+        config = {"splits": list(splits)}
+        return self.add(Cell(stage="reading", version=READING_VERSION, config=config, inputs=inputs))
+
+    def observation(
+        self, step: AbstractExperiment, config: ModelConfig, corpus: Cell, where: Mapping[str, str]
+    ) -> Cell:
+        """What the experiment sees of this model and the siblings it asks for."""
+        subject = self.model(config, corpus, where)
+        inputs = {
+            "corpus": corpus.key,
+            "model": subject.key,
+            "reading": self.reading(subject, corpus).key,
+        }
+        known = {"subject": subject}
+        for name, wanted in step.siblings(config).items():
+            known[name] = self.model(self._bound(wanted, known, corpus), corpus, where)
+            inputs[f"sibling.{name}"] = known[name].key
+        return self.add(Cell(stage="observation", version=step.version, config=spelled(step), inputs=inputs))
+
+    def _bound(self, wanted: ModelConfig, known: Mapping[str, Cell], corpus: Cell) -> ModelConfig:
+        """A sibling may name the subject, or a sibling before it, as its guide or its start."""
+        if wanted.guide and wanted.guide in known:
+            guide = self.reading(known[wanted.guide], corpus, ALL_SPLITS)
+            wanted = replace(wanted, guide=guide.key)
+        if wanted.start_from and wanted.start_from in known:
+            wanted = replace(wanted, start_from=known[wanted.start_from].key)
+        return wanted
+
+    def study(self, study: Study) -> list[Cell]:
+        """Every finding the study asks for; what they need is planned with them."""
+        for claim in study.claim:
+            Claim(**claim.model_dump())  # a rule that cannot be read is refused before anything runs
+        steps = [experiment(step.name, step.mode, step.parameters) for step in study.experiment]
+        return [
+            self.finding(step, point, study.model, study.seeds) for point in points(study) for step in steps
+        ]
+
+    def finding(
+        self, step: AbstractExperiment, point: Point, settings: Mapping[str, Any], seeds: int
+    ) -> Cell:
+        """What the rows of all seeds say."""
+        grid = {k: v for k, v in asdict(point).items() if k != "corpus"}
+        base = ModelConfig.of({**settings, **grid})
+        corpus = self.corpus(point.corpus)
+        inputs = {}
+        shared: dict[str, Any] = {}
+        for seed in range(seeds):
+            config, where = self.resolve(replace(base, seed=seed), corpus)
+            inputs[f"seed {seed}"] = self.observation(step, config, corpus, where).key
+            shared = {k: v for k, v in config.spelled().items() if k != "seed"}
+        about = spelled(step) | asdict(point) | {"model": shared}
+        version = CONCLUSIONS[step.name].version
+        return self.add(Cell(stage="finding", version=version, config=about, inputs=inputs))
+
+    def missing(self, targets: list[Cell]) -> dict[str, Cell]:
+        """The cells that must be done for the targets to exist, inputs before what needs them.
+
+        Inputs of a cell that is done may be absent: a store without model weights still counts.
+        """
+        needed: dict[str, Cell] = {}
+
+        def need(cell: Cell) -> None:
+            if cell.key in needed or self.store.is_whole(cell.key):
+                return
+            for key in cell.inputs.values():
+                need(self.cells[key])
+            needed[cell.key] = cell
+
+        for target in targets:
+            need(target)
+        return needed
+
+
+def points(study: Study) -> list[Point]:
+    """The study's grid, corpora outermost."""
+    grid = study.grid
+    return [
+        Point(corpus, encoder, attention, projection)
+        for corpus in grid.corpus
+        for encoder in grid.encoder
+        for attention in grid.attention
+        for projection in grid.projection
+    ]
+
+
+def spelled(step: AbstractExperiment) -> dict[str, Any]:
+    """An experiment as it enters a key."""
+    parameters = {k: v for k, v in asdict(step).items() if k != "mode"}
+    return {"experiment": step.name, "mode": step.mode, "parameters": parameters}

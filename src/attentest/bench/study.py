@@ -1,0 +1,136 @@
+"""Running a study: plan it, do what is missing, say what came out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from attentest.bench.frontier import Frontier
+from attentest.bench.plan import Planner
+from attentest.bench.work import attempt, best_device
+from attentest.engine import inline
+from attentest.engine.contract import Cells, Event, OnEvent, Work
+from attentest.engine.local import Local
+from attentest.findings.claims import Claim, Verdict, verdict
+from attentest.refusal import Refusal, look_up
+from attentest.store.cell import Cell
+from attentest.store.store import Store
+from attentest.store.tables import from_parquet
+from attentest.studies.recipe import Study
+
+RunCells = Callable[[Cells, Work, OnEvent], None]
+
+
+class Watcher(Protocol):
+    """Someone who looks on while cells are done."""
+
+    def planned(self, cells: Mapping[str, Cell]) -> None:
+        """These will be done."""
+        ...
+
+    def heard(self, event: Event) -> None:
+        """This happened."""
+        ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run did. `done` counts cells done now; the others were there already."""
+
+    findings: Sequence[Cell]
+    cells: int
+    done: int
+    failed: Mapping[str, str]
+    seconds: float
+
+
+def _inline(workers: int) -> RunCells:
+    return inline.run
+
+
+def _local(workers: int) -> RunCells:
+    return Local(workers).run
+
+
+ENGINES: dict[str, Callable[[int], RunCells]] = {"local": _local, "inline": _inline}
+
+
+def default_workers(device: str) -> int:
+    """Two processes of one thread each suit a laptop; small models share a GPU well."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, 2 if device == "cpu" else 8))
+
+
+def run_cells(
+    targets: Sequence[Cell],
+    planner: Planner,
+    *,
+    engine: str = "local",
+    device: str = "auto",
+    workers: int | None = None,
+    watcher: Watcher | None = None,
+) -> Outcome:
+    """Do every cell the targets still need."""
+    begun = time.monotonic()
+    store = planner.store
+    run = look_up(engine, ENGINES, "engine")
+    device = best_device(device)
+    store.sweep()
+    missing = planner.missing(list(targets))
+    for cell in missing.values():
+        store.plan(cell)
+    frontier = Frontier(missing)
+    if watcher is not None:
+        watcher.planned(missing)
+
+    def on_event(event: Event) -> None:
+        frontier.hear(event)
+        if event.kind == "refused":
+            raise _Refused(event)
+        if event.kind == "failed" and not event.detail.get("traceback"):
+            store.fail(event.key, event.detail["error"], "")
+        if watcher is not None:
+            watcher.heard(event)
+
+    work = Work(
+        here=lambda key, tell: attempt(key, store, device, tell),
+        command=[sys.executable, "-m", "attentest.bench.worker", store.url, device],
+    )
+    try:
+        run(workers or default_workers(device))(frontier, work, on_event)
+    except _Refused as refused:
+        said = refused.event.detail
+        raise Refusal(
+            said["what"], got=said["got"], needs=said["needs"], way_out=said["way_out"]
+        ) from refused
+    return Outcome(
+        findings=targets,
+        cells=len(missing),
+        done=len(frontier.done),
+        failed=frontier.failed,
+        seconds=time.monotonic() - begun,
+    )
+
+
+class _Refused(Exception):
+    """A worker refused its input: no other cell will fare better, so the run stops."""
+
+    def __init__(self, event: Event) -> None:
+        super().__init__(event.detail.get("message"))
+        self.event = event
+
+
+def judge(study: Study, cells: Sequence[Cell], store: Store) -> list[tuple[Cell, Verdict]]:
+    """What the findings say of each claim, at every grid point that has its statistic."""
+    verdicts = []
+    for written in study.claim:
+        claim = Claim(**written.model_dump())
+        for cell in cells:
+            if cell.config["experiment"] == claim.parts[0] and store.has(cell.key):
+                table = from_parquet(store.read(cell.key, "findings.parquet"))
+                verdicts.append((cell, verdict(claim, table)))
+    return verdicts

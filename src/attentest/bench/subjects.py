@@ -1,0 +1,72 @@
+"""Readings, models and subjects, from cells of the store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from attentest.bench.corpora import stored_corpus
+from attentest.corpus.batch import IndexedSplit
+from attentest.corpus.example import Corpus, Split
+from attentest.experiments.contract import Sources
+from attentest.model.config import ModelConfig
+from attentest.model.files import from_files
+from attentest.model.reader import readings
+from attentest.model.seam import AttentionModel
+from attentest.store.cell import Cell, short
+from attentest.store.store import Store
+from attentest.store.tables import from_parquet
+
+
+def load_model(store: Store, key: str, device: str) -> AttentionModel:
+    """A model from its cell."""
+    return from_files(lambda name: store.read(key, name), f"cell {short(key)}").to(device)
+
+
+def reading_rows(model: AttentionModel, corpus: Corpus, split: Split) -> pd.DataFrame:
+    """id, split, label, logits, weights: one row a text, in the order of the split, padding cut off."""
+    indexed = IndexedSplit(corpus.splits()[split], model.vocabulary, corpus.labels)
+    found: dict[int, dict[str, Any]] = {}
+    for rows, reading in readings(model, indexed):
+        logits = model.decide(reading).cpu().numpy()
+        weights = reading.weights.cpu().numpy()
+        lengths = reading.mask.sum(1).tolist()
+        for place, row in enumerate(rows):
+            example = indexed.examples[row]
+            found[int(row)] = {
+                "id": example.id,
+                "split": split,
+                "label": example.label,
+                "logits": logits[place],
+                "weights": weights[place, : lengths[place]],
+            }
+    return pd.DataFrame([found[row] for row in sorted(found)])
+
+
+class Stored(Sources):
+    """A subject's parts, from cells."""
+
+    def __init__(self, cell: Cell, store: Store, device: str) -> None:
+        self.store, self.device = store, device
+        self.keys = {"trained": cell.inputs["model"]}
+        self.reading = cell.inputs["reading"]
+        self.corpus = cell.inputs["corpus"]
+        for role, key in cell.inputs.items():
+            if role.startswith("sibling."):
+                self.keys[role.removeprefix("sibling.")] = key
+        self.siblings = {name: self.config(name) for name in self.keys if name != "trained"}
+
+    def config(self, name: str) -> ModelConfig:
+        """The configuration of the subject or a sibling."""
+        return ModelConfig.of(self.store.cell(self.keys[name]).config)
+
+    def model(self, name: str) -> AttentionModel:
+        """The model, loaded."""
+        return load_model(self.store, self.keys[name], self.device)
+
+    def readings(self, name: str) -> pd.DataFrame:
+        """The subject's readings are stored; a sibling's are taken now."""
+        if name == "trained":
+            return from_parquet(self.store.read(self.reading, "readings.parquet"))
+        return reading_rows(self.model(name), stored_corpus(self.store, self.corpus)[0], "test")

@@ -1,0 +1,143 @@
+"""The verbs of the command line and of Python, each giving one plain document."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attentest.bench.conclusion import findings_of
+from attentest.bench.plan import Planner
+from attentest.bench.study import Watcher, judge, run_cells
+from attentest.bench.subjects import load_model
+from attentest.bench.work import attempt, best_device
+from attentest.engine.contract import Event
+from attentest.model.config import ModelConfig
+from attentest.model.files import save
+from attentest.refusal import Refusal
+from attentest.store.cell import Cell, short
+from attentest.store.store import Store
+from attentest.studies.recipe import Study, load_study
+
+Document = dict[str, Any]
+
+
+def train_one(
+    corpus: str,
+    settings: Mapping[str, Any],
+    store_url: str,
+    *,
+    device: str = "auto",
+    data_dir: str | None = None,
+    out: Path | None = None,
+    watcher: Watcher | None = None,
+) -> Document:
+    """Train one model in this process; the same settings again are answered from the store."""
+    begun = time.monotonic()
+    store = Store(store_url)
+    planner = Planner(store, data_dir=data_dir)
+    cell = planner.corpus(corpus)
+    config, where = planner.resolve(ModelConfig.of(settings), cell)
+    model = planner.model(config, cell, where)
+    outcome = run_cells([model], planner, engine="inline", device=device, watcher=watcher)
+    for key, error in outcome.failed.items():
+        raise RuntimeError(f"cell {short(key)} failed: {error}\n{store.failures()[key]['traceback']}")
+    if out is not None:
+        save(load_model(store, model.key, "cpu"), out)
+    record = json.loads(store.read(model.key, "training.json"))
+    return {
+        "cell": model.key,
+        "corpus": corpus,
+        "scores": record["scores"],
+        "epoch": record["chosen"],
+        "epochs": len(record["history"]),
+        "config": config.spelled(),
+        "seconds": round(time.monotonic() - begun, 3),
+    }
+
+
+def run_study(
+    name: str,
+    store_url: str,
+    *,
+    corpora: Sequence[str] | None = None,
+    seeds: int | None = None,
+    engine: str = "local",
+    device: str = "auto",
+    workers: int | None = None,
+    only_plan: bool = False,
+    data_dir: str | None = None,
+    watcher: Watcher | None = None,
+) -> Document:
+    """Run a study, or with `only_plan` say what would be done."""
+    study = adapted(load_study(name), corpora, seeds)
+    store = Store(store_url)
+    planner = Planner(store, data_dir=data_dir)
+    targets = planner.study(study)
+    document: Document = {"study": study.study, "title": study.title, "cells": len(planner.cells)}
+    if only_plan:
+        missing = planner.missing(targets)
+        for cell in missing.values():
+            store.plan(cell)
+        plan = [{"cell": key, "stage": cell.stage} for key, cell in missing.items()]
+        return document | {"plan": plan, "failed": [], "done": len(planner.cells) - len(missing)}
+    outcome = run_cells(targets, planner, engine=engine, device=device, workers=workers, watcher=watcher)
+    failed = [{"cell": key, "error": error} for key, error in outcome.failed.items()]
+    return document | {
+        "done": len(planner.cells) - len(planner.missing(targets)),
+        "computed": outcome.done,
+        "failed": failed,
+        "seconds": round(outcome.seconds, 3),
+        "findings": findings_of(targets, store).to_dict("records"),
+        "claims": _claims(study, targets, store),
+    }
+
+
+def adapted(study: Study, corpora: Sequence[str] | None, seeds: int | None) -> Study:
+    """The study on other corpora or with another number of seeds."""
+    changes: dict[str, Any] = {}
+    if corpora:
+        changes["grid"] = study.grid.model_copy(update={"corpus": list(corpora)})
+    if seeds is not None:
+        changes["seeds"] = seeds
+    return study.model_copy(update=changes)
+
+
+def _claims(study: Study, targets: Sequence[Cell], store: Store) -> list[dict[str, Any]]:
+    return [
+        {
+            "says": verdict.claim.says,
+            "corpus": cell.config["corpus"],
+            "encoder": cell.config["encoder"],
+            "attention": cell.config["attention"],
+            "projection": cell.config["projection"],
+            "verdict": verdict.verdict,
+            "reason": verdict.reason,
+        }
+        for cell, verdict in judge(study, targets, store)
+    ]
+
+
+def run_one(prefix: str, store_url: str, *, device: str = "auto") -> Document:
+    """Do one planned cell here, as any other scheduler would; its inputs must be there."""
+    store = Store(store_url)
+    key = store.resolve(prefix)
+    cell = store.cell(key)
+    absent = [short(k) for k in cell.inputs.values() if not store.has(k)]
+    if absent and not store.is_whole(key):
+        raise Refusal(
+            f"cell {short(key)}",
+            got=f"inputs that do not exist yet: {', '.join(absent)}",
+            needs="its inputs in the store",
+            way_out=f"First run: {', '.join(f'attentest run-cell {k}' for k in absent)}.",
+        )
+    ends: list[Event] = []
+    attempt(key, store, best_device(device), ends.append)
+    last = ends[-1]
+    if last.kind == "refused":
+        said = last.detail
+        raise Refusal(said["what"], got=said["got"], needs=said["needs"], way_out=said["way_out"])
+    failed = [{"cell": key, "error": last.detail["error"]}] if last.kind == "failed" else []
+    return {"cell": key, "stage": cell.stage, "failed": failed}

@@ -1,0 +1,147 @@
+"""Doing one cell, whatever its stage: read its inputs from the store, compute, write it whole."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from safetensors.torch import load as load_tensors
+
+from attentest.bench.conclusion import conclude, generator
+from attentest.bench.corpora import prepare_corpus, stored_corpus
+from attentest.bench.kept import Kept
+from attentest.bench.subjects import Stored, load_model, reading_rows
+from attentest.corpus.vectors import load_vectors
+from attentest.engine.contract import Event, OnEvent
+from attentest.experiments.catalogue import experiment
+from attentest.experiments.contract import Subject
+from attentest.model.building import build
+from attentest.model.config import ModelConfig
+from attentest.model.files import to_files
+from attentest.model.training import Progress, Training
+from attentest.refusal import Refusal
+from attentest.store.cell import Cell
+from attentest.store.store import Store, spelled
+from attentest.store.tables import from_parquet, to_parquet
+
+Report = Callable[[dict[str, Any]], None]
+REPORT_EVERY = 0.2  # seconds between two reports of progress
+
+
+def train_model(cell: Cell, store: Store, device: str, report: Report) -> dict[str, bytes]:
+    """Build and train; goes on where a killed run stopped."""
+    corpus, vocabulary = stored_corpus(store, cell.inputs["corpus"])
+    config = ModelConfig.of(cell.config)
+    vectors = guide = start = None
+    if config.vectors.startswith("file:"):
+        vectors, _ = load_vectors(Path(cell.where["vectors"]), vocabulary)
+    if "guide" in cell.inputs:
+        rows = from_parquet(store.read(cell.inputs["guide"], "readings.parquet"))
+        guide = {row["id"]: np.asarray(row["weights"]) for row in rows.to_dict("records")}
+    if "start" in cell.inputs:
+        start = load_tensors(store.read(cell.inputs["start"], "model.safetensors"))
+    model = build(config, corpus, vocabulary, vectors=vectors, guide=guide, start=start).to(device)
+    training = Training(
+        model,
+        corpus,
+        checkpoint=Kept(store, cell.key),
+        on_progress=_sometimes(report),
+        save_every=float(os.environ.get("ATTENTEST_CHECKPOINT_SECONDS", "5")),
+    )
+    record = training.run()
+    return {"training.json": spelled(asdict(record)), **to_files(model)}
+
+
+def _sometimes(report: Report) -> Callable[[Progress], None]:
+    last = 0.0
+
+    def on_progress(progress: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last > REPORT_EVERY:
+            last = time.monotonic()
+            report(asdict(progress))
+
+    return on_progress
+
+
+def read_model(cell: Cell, store: Store, device: str, report: Report) -> dict[str, bytes]:
+    """Logits and weights of every text of the splits."""
+    corpus, _ = stored_corpus(store, cell.inputs["corpus"])
+    model = load_model(store, cell.inputs["model"], device)
+    rows = pd.concat([reading_rows(model, corpus, split) for split in cell.config["splits"]])
+    return {"readings.parquet": to_parquet(rows)}
+
+
+def observe(cell: Cell, store: Store, device: str, report: Report) -> dict[str, bytes]:
+    """Run the experiment; its draws depend on the cell's key and nothing else."""
+    corpus, _ = stored_corpus(store, cell.inputs["corpus"])
+    sources = Stored(cell, store, device)
+    step = experiment(cell.config["experiment"], cell.config["mode"], cell.config["parameters"])
+    subject = Subject(corpus, sources.config("trained"), sources)
+    return {"rows.parquet": to_parquet(list(step.observe(subject, generator(cell.key))))}
+
+
+def find(cell: Cell, store: Store, device: str, report: Report) -> dict[str, bytes]:
+    """Conclude."""
+    return {"findings.parquet": to_parquet(conclude(cell, store))}
+
+
+STAGES: Mapping[str, Callable[[Cell, Store, str, Report], dict[str, bytes]]] = {
+    "model": train_model,
+    "reading": read_model,
+    "observation": observe,
+    "finding": find,
+}
+
+
+def do(key: str, store: Store, device: str, report: Report = lambda detail: None) -> None:
+    """Make the planned cell exist; one that is there already is left alone."""
+    if store.is_whole(key):
+        return
+    cell = store.cell(key)
+    begun = time.monotonic()
+    if cell.stage == "corpus":
+        prepare_corpus(cell, store)
+        return
+    files = STAGES[cell.stage](cell, store, device, report)
+    notes = {"seconds": round(time.monotonic() - begun, 3), "device": device, "torch": torch.__version__}
+    store.write(cell, files, notes)
+
+
+def attempt(key: str, store: Store, device: str, on_event: OnEvent) -> None:
+    """`do`, with what happened told as events: a failure is kept in the store, the study goes on."""
+    try:
+        do(key, store, device, lambda detail: on_event(Event("progress", key, detail)))
+    except Refusal as refusal:
+        on_event(Event("refused", key, refusal.as_json()))
+    except Exception as error:  # noqa: BLE001  the engine's edge: whatever a cell raises is its failure
+        trace = traceback.format_exc()
+        sentence = f"{type(error).__name__}: {error}"
+        store.fail(key, sentence, trace)
+        on_event(Event("failed", key, {"error": sentence, "traceback": trace}))
+    else:
+        on_event(Event("done", key))
+
+
+def best_device(asked: str) -> str:
+    """`auto` is a GPU where there is one; asking for one that is not there is refused."""
+    if asked == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if asked not in ("cpu", "cuda"):
+        raise Refusal("device", got=repr(asked), needs="auto, cpu or cuda", way_out="auto is the default.")
+    if asked == "cuda" and not torch.cuda.is_available():
+        raise Refusal(
+            "device cuda",
+            got="a torch without a GPU to use",
+            needs="a CUDA device and a torch built for it",
+            way_out="Use --device cpu, or install a CUDA build of torch.",
+        )
+    return asked

@@ -1,0 +1,241 @@
+"""The command line: it parses, calls the bench, and prints. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from attentest.refusal import Refusal
+
+app = typer.Typer(
+    name="attentest",
+    help="Do a model's attention weights explain its predictions? Train, permute, measure, compare.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+corpora = typer.Typer(
+    help="What corpora there are, where they come from, and your own.", no_args_is_help=True
+)
+app.add_typer(corpora, name="corpora")
+
+StoreOption = Annotated[
+    str, typer.Option("--store", envvar="ATTENTEST_STORE", help="Where results are kept: a folder or a URL.")
+]
+DataOption = Annotated[
+    str | None, typer.Option("--data-dir", help="Where corpora are looked for (default $ATTENTEST_DATA).")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
+DEFAULT_STORE = "attentest-store"
+# Whatever is wrong with the words of a command: old releases of typer have it from click.
+WrongUsage: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+def run(arguments: list[str]) -> int:
+    """The exit status: 0 done, 1 some cells failed, 2 the input was wrong."""
+    try:
+        return app(arguments, standalone_mode=False) or 0
+    except Refusal as refusal:
+        return _refuse(refusal.as_json(), arguments)
+    except WrongUsage as error:
+        return _refuse({"message": f"{str(error).rstrip('.')}. See `attentest --help`."}, arguments)
+    except (typer.Abort, KeyboardInterrupt):
+        print("Interrupted. What is done is kept; the same command goes on from there.", file=sys.stderr)
+        return 130
+
+
+def _refuse(error: dict[str, str], arguments: list[str]) -> int:
+    if "--json" in arguments:
+        print(json.dumps({"error": error}))
+    else:
+        print(f"attentest: {error['message']}", file=sys.stderr)
+    return 2
+
+
+def _print(document: dict[str, Any], as_json: bool, show: Callable[[dict[str, Any], Console], None]) -> None:
+    """The same result for a program or for a person."""
+    if as_json:
+        print(json.dumps(_plain(document), ensure_ascii=False, allow_nan=False))
+    else:
+        show(document, Console())
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN; a number that is not there is null."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@corpora.command("list")
+def corpora_list(data_dir: DataOption = None, as_json: JsonOption = False) -> None:
+    """Every corpus by name, and whether it is there."""
+    from attentest.corpus.shelf import entries
+    from attentest.figures.documents import show_corpora
+
+    _print({"corpora": entries(data_dir)}, as_json, show_corpora)
+
+
+@corpora.command("describe")
+def corpora_describe(name: str, data_dir: DataOption = None, as_json: JsonOption = False) -> None:
+    """One corpus: provenance, licence, preparation, and counts per split and label."""
+    from attentest.corpus.shelf import describe
+    from attentest.figures.documents import show_corpus
+
+    _print(describe(name, data_dir), as_json, show_corpus)
+
+
+@corpora.command("add")
+def corpora_add(
+    name: str,
+    file: Path,
+    text: Annotated[str, typer.Option(help="The column of texts.")],
+    label: Annotated[str, typer.Option(help="The column of labels.")],
+    query: Annotated[str | None, typer.Option(help="The column of questions, if any.")] = None,
+    data_dir: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Register a CSV, TSV, JSONL or Parquet file under a name."""
+    from attentest.corpus.registered import register
+    from attentest.figures.documents import show_added
+
+    corpus = register(name, file, text=text, label=label, query=query, data_dir=data_dir)
+    counts = {split: sum(labels.values()) for split, labels in corpus.counts().items()}
+    _print({"corpus": name, "texts": counts, "labels": list(corpus.labels)}, as_json, show_added)
+
+
+@app.command()
+def train(
+    corpus: Annotated[str, typer.Argument(help="A corpus by name; see `attentest corpora list`.")],
+    encoder: str = "bilstm",
+    attention: str = "additive",
+    projection: Annotated[str, typer.Option(help="softmax, sparsemax, sparsegen(0.5), ...")] = "softmax",
+    seed: int = 0,
+    decoder: str | None = None,
+    sizes: Annotated[str, typer.Option(help="code or paper.")] = "code",
+    vectors: Annotated[str, typer.Option(help="random, random(SCALE), or a text vector file.")] = "random",
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    out: Annotated[Path | None, typer.Option(help="Also save the model as a folder.")] = None,
+    store: StoreOption = DEFAULT_STORE,
+    device: DeviceOption = "auto",
+    data_dir: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Train one model; the same settings again are answered from the store."""
+    from attentest.bench.verbs import train_one
+    from attentest.figures.documents import show_training
+    from attentest.figures.progress import ProgressBars
+
+    settings: dict[str, Any] = {"encoder": encoder, "attention": attention, "projection": projection}
+    settings |= {"seed": seed, "decoder": decoder, "sizes": sizes, "vectors": vectors}
+    settings |= {"epochs": epochs, "batch_size": batch_size}
+    with ProgressBars(f"{corpus}: {encoder} + {attention}") as bars:
+        result = train_one(corpus, settings, store, device=device, data_dir=data_dir, out=out, watcher=bars)
+    _print(result, as_json, show_training)
+
+
+@app.command()
+def study(
+    name: Annotated[str, typer.Argument(help="A study by name, or the path of its TOML file.")],
+    corpus: Annotated[list[str] | None, typer.Option(help="Only this corpus; may be given again.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, max=1000, help="How many seeds.")] = None,
+    engine: Annotated[str, typer.Option(help="local (processes) or inline (this process).")] = "local",
+    device: DeviceOption = "auto",
+    workers: Annotated[int | None, typer.Option(min=1, help="How many processes.")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Print the cells that are missing; do none.")] = False,
+    store: StoreOption = DEFAULT_STORE,
+    data_dir: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a study; what is in the store already is not done again."""
+    from attentest.bench.verbs import run_study
+    from attentest.figures.documents import show_plan, show_study
+    from attentest.figures.progress import ProgressBars
+
+    with ProgressBars(name) as bars:
+        result = run_study(
+            name,
+            store,
+            corpora=corpus,
+            seeds=seeds,
+            engine=engine,
+            device=device,
+            workers=workers,
+            only_plan=plan,
+            data_dir=data_dir,
+            watcher=bars,
+        )
+    _print(result, as_json, show_plan if plan else show_study)
+    _exit_by(result)
+
+
+@app.command()
+def demo(
+    store: StoreOption = DEFAULT_STORE,
+    seeds: Annotated[int | None, typer.Option(min=1, max=1000, help="How many seeds.")] = None,
+    device: DeviceOption = "auto",
+    as_json: JsonOption = False,
+) -> None:
+    """A first look in a few minutes: two corpora of our own, two models each, and what attention does."""
+    from attentest.bench.showcase import run_demo
+    from attentest.figures.documents import show_demo
+    from attentest.figures.progress import ProgressBars
+
+    with ProgressBars("demo") as bars:
+        result = run_demo(store, seeds=seeds, device=device, watcher=bars)
+    _print(result, as_json, show_demo)
+    _exit_by(result)
+
+
+@app.command()
+def conclude(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> None:
+    """Compute every finding again from the stored rows; needs no model and no GPU."""
+    from attentest.bench.conclusion import conclude_all
+    from attentest.figures.documents import show_conclusions
+
+    result = conclude_all(store)
+    _print(result, as_json, show_conclusions)
+    if result["changed"]:
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_command(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> None:
+    """The cells of a store, what failed, and what was planned."""
+    from attentest.bench.conclusion import list_cells
+    from attentest.figures.documents import show_cells
+
+    _print(list_cells(store), as_json, show_cells)
+
+
+@app.command("run-cell")
+def run_cell(
+    key: Annotated[str, typer.Argument(help="The key of a planned cell, or the beginning of it.")],
+    store: StoreOption = DEFAULT_STORE,
+    device: DeviceOption = "auto",
+    as_json: JsonOption = False,
+) -> None:
+    """Do one planned cell here, for schedulers of your own (`study --plan` prints the keys)."""
+    from attentest.bench.verbs import run_one
+    from attentest.figures.documents import show_cell
+
+    result = run_one(key, store, device=device)
+    _print(result, as_json, show_cell)
+    _exit_by(result)
+
+
+def _exit_by(result: dict[str, Any]) -> None:
+    if result["failed"]:
+        raise typer.Exit(1)

@@ -1,0 +1,85 @@
+"""Every corpus by its name: the published ones, those we make, and the user's own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from attentest.corpus import sources
+from attentest.corpus.archive import Archive
+from attentest.corpus.document import Document
+from attentest.corpus.example import Corpus
+from attentest.corpus.preparation import prepare
+from attentest.corpus.registered import Registration, registered
+from attentest.corpus.sources import CORPORA, Files, Source, data_dir
+from attentest.corpus.table import digest
+from attentest.refusal import Refusal, look_up
+
+__all__ = ["CORPORA", "Source", "data_dir", "fingerprint", "load_corpus"]
+
+
+def _entry(name: str, data: Path) -> Source | Registration:
+    if name in CORPORA:
+        return CORPORA[name]
+    known: dict[str, Source | Registration] = {**CORPORA, **registered(data)}
+    return look_up(name, known, "corpus")
+
+
+def _found(name: str, source: Source, files: Files, data: Path) -> Archive:
+    archive = files.find(data)
+    if archive is None:
+        raise Refusal(
+            f"corpus {name}",
+            got=f"no files of it in {data / files.folder}",
+            needs="the publisher's files there, packed as they came or unpacked",
+            way_out=f"{source.how_to_get} Or set ATTENTEST_DATA to the folder with {files.folder}/ in it.",
+        )
+    return archive
+
+
+def _documents(name: str, source: Source, data: Path) -> Iterator[Document]:
+    if isinstance(source.origin, Files):
+        return source.origin.reader(_found(name, source, source.origin, data))
+    return source.origin.make()
+
+
+def load_corpus(
+    name: str,
+    *,
+    data_dir: Path | str | None = None,
+    mode: str = "corrected",
+    tokeniser: str = "words",
+) -> Corpus:
+    """The corpus of that name, prepared as its papers prepared it.
+
+    The fingerprint of its source is part of the record, so the record alone says whether two are the same.
+    """
+    data = sources.data_dir(data_dir)
+    entry = _entry(name, data)
+    if isinstance(entry, Registration):
+        return entry.read(name, mode=mode, tokeniser=tokeniser)
+    preparation = replace(entry.preparation, mode=mode, tokeniser=tokeniser)
+    corpus = prepare(name, _documents(name, entry, data), preparation, labels=entry.labels)
+    source = {"sha256": fingerprint(name, data)}
+    return replace(corpus, family=entry.family, preparation={**corpus.preparation, "source": source})
+
+
+def fingerprint(name: str, data_dir: Path | str | None = None) -> str:
+    """The sha256 of what a corpus is made from, read without preparing it; part of the corpus's key.
+
+    An archive is hashed as the file it is, so the same files unpacked have another fingerprint.
+    """
+    data = sources.data_dir(data_dir)
+    entry = _entry(name, data)
+    if isinstance(entry, Registration):
+        return hashlib.sha256(f"{digest(Path(entry.file))}\n{entry.to_toml()}".encode()).hexdigest()
+    if not isinstance(entry.origin, Files):
+        return entry.origin.fingerprint()
+    archive = _found(name, entry, entry.origin, data)
+    if archive.path.is_file():
+        return digest(archive.path)
+    found = archive.members(entry.origin.members)
+    lines = sorted(f"{name.string}\0{hashlib.sha256(content).hexdigest()}\n" for name, content in found)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -1,0 +1,78 @@
+"""Word vectors from a text file (fastText, GloVe, word2vec text; gzip too), streamed into a vocabulary."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from attentest.corpus.vocabulary import RESERVED, Vocabulary
+from attentest.refusal import Refusal
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rb") as file:
+            yield from file
+    except (OSError, EOFError) as error:
+        raise _refused(path, f"a file that cannot be read ({error})") from error
+
+
+def _refused(path: Path, got: str) -> Refusal:
+    return Refusal(
+        f"word vectors {path}",
+        got=got,
+        needs="text lines of one word and its numbers, all of one width",
+        way_out="Give a .txt, .vec or .gz file in the format of GloVe or fastText.",
+    )
+
+
+def load_vectors(path: Path, vocabulary: Vocabulary) -> tuple[np.ndarray, int]:
+    """The matrix for this vocabulary and how many of its words were found; only their lines are parsed.
+
+    Words the file lacks are zero, as in the published code (A5); they are trained like the others.
+    """
+    index = {word.encode(): number for word, number in vocabulary.index.items()}
+    matrix: np.ndarray | None = None
+    found = 0
+    for number, line in enumerate(_lines(path), start=1):
+        word, _, rest = line.rstrip().partition(b" ")
+        if number == 1 and len(rest.split()) == 1:
+            continue  # the "count width" line of fastText and word2vec
+        if matrix is None:
+            matrix = np.zeros((len(vocabulary), len(rest.split())), dtype=np.float32)
+        row = index.get(word)
+        if row is None:
+            continue
+        try:
+            values = np.array(rest.split(), dtype=np.float32)
+        except ValueError as error:
+            raise _refused(path, f"something that is not a number in line {number}") from error
+        if values.shape != matrix[row].shape or not np.isfinite(values).all():
+            raise _refused(path, f"{len(values)} numbers in line {number}, {matrix.shape[1]} before")
+        matrix[row] = values
+        found += 1
+    if matrix is None or not found:
+        raise _refused(path, f"no vector for any of the {len(vocabulary) - len(RESERVED)} words")
+    return matrix, found
+
+
+def fingerprint(path: Path) -> str:
+    """The sha256 of the file, which is how a configuration names it."""
+    if not path.is_file():
+        raise _refused(path, "no such file")
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def width(path: Path) -> int:
+    """How many numbers each vector has, from the first lines alone."""
+    for number, line in enumerate(_lines(path), start=1):
+        numbers = len(line.split()) - 1
+        if number > 1 or numbers > 1:
+            return numbers
+    raise _refused(path, "an empty file")

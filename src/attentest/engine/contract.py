@@ -1,0 +1,44 @@
+"""What an engine is given and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Kind = Literal["begun", "progress", "done", "failed", "refused", "retried"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a cell."""
+
+    kind: Kind
+    key: str
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+OnEvent = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class Work:
+    """The same work twice over: as a function for this process, as a command line for another.
+
+    The command reads keys from standard input, a line each, and answers with one JSON event a line.
+    """
+
+    here: Callable[[str, OnEvent], None]
+    command: Sequence[str]
+
+
+class Cells(Protocol):
+    """The cells still to be done, handed out one by one as their inputs come to exist."""
+
+    def take(self) -> str | None:
+        """A cell whose inputs exist; None while there is none."""
+        ...
+
+    def is_over(self) -> bool:
+        """Whether nothing is left to hand out and nothing handed out is unfinished."""
+        ...

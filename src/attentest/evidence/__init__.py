@@ -1,0 +1,1 @@
+"""What is done to a model's attention or input, and what came of it."""

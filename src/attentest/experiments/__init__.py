@@ -1,0 +1,1 @@
+"""Files are questions, classes are published experiments: siblings, observe, conclude."""

@@ -1,0 +1,36 @@
+"""Every experiment by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from attentest.experiments.contract import AbstractExperiment
+from attentest.experiments.performance import Performance
+from attentest.experiments.permutation import Permutation
+from attentest.refusal import Refusal, look_up
+
+EXPERIMENTS: dict[str, type[AbstractExperiment]] = {
+    "performance": Performance,
+    "permutation": Permutation,
+}
+
+
+def experiment(name: str, mode: str, parameters: Mapping[str, Any]) -> AbstractExperiment:
+    """The experiment as a study configures it; an unknown parameter or one of the wrong type is refused."""
+    kind = look_up(name, EXPERIMENTS, "experiment")
+    look_up(mode, dict.fromkeys(("corrected", "as-published")), f"mode of experiment {name!r}:")
+    known = {field.name: field for field in fields(kind) if field.name != "mode"}
+    for parameter, value in parameters.items():
+        field = look_up(parameter, known, f"parameter of experiment {name!r}:")
+        if type(value) is not type(field.default) and not (
+            isinstance(field.default, float) and type(value) is int
+        ):
+            raise Refusal(
+                f"experiment {name!r}, parameter {parameter!r}",
+                got=repr(value),
+                needs=f"a value like {field.default!r}",
+                way_out="Mend the study's parameters.",
+            )
+    return kind(mode=mode, **parameters)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""What a person sees: figures, heat maps, tables, progress. Never torch."""

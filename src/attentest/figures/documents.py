@@ -1,0 +1,161 @@
+"""Each verb's document as a person sees it in a terminal."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.text import Text
+
+from attentest.figures.progress import described
+from attentest.figures.terminal import findings_table, number, plain_table, strip
+
+Document = dict[str, Any]
+VERDICT = {"supported": "green", "refuted": "red", "undecided": "yellow"}
+
+
+def show_corpora(document: Document, console: Console) -> None:
+    """The catalogue."""
+    rows = [
+        (e["name"], e["status"], "" if e["texts"] is None else e["texts"], e["licence"], e["title"])
+        for e in document["corpora"]
+    ]
+    console.print(plain_table(("corpus", "status", "texts", "licence", "what it is"), rows))
+    console.print("attentest corpora describe NAME tells more; corpora add NAME FILE registers your own.")
+
+
+def show_corpus(document: Document, console: Console) -> None:
+    """One corpus: facts, then counts."""
+    facts = [(k, _said(v)) for k, v in document.items() if not isinstance(v, dict)]
+    console.print(plain_table(("", document["name"]), facts))
+    for heading in ("counts", "excluded", "preparation"):
+        if document.get(heading):
+            console.print(plain_table((heading, ""), [(k, _said(v)) for k, v in document[heading].items()]))
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {inner}" for key, inner in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value[:20])) + (" ..." if len(value) > 20 else "")
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def show_added(document: Document, console: Console) -> None:
+    """A corpus was registered."""
+    said = f"Added {document['corpus']}: {_said(document['texts'])}; labels {_said(document['labels'])}."
+    console.print(said, markup=False, highlight=False)
+    console.print(f"Now: attentest train {document['corpus']}", markup=False)
+
+
+def show_training(document: Document, console: Console) -> None:
+    """A trained model's scores."""
+    config = document["config"]
+    title = f"{document['corpus']}: {config.get('encoder', 'bilstm')} + {config.get('attention', 'additive')}"
+    rows = [
+        (split, *(number(scores[name]) for name in ("accuracy", "f1", "auc")))
+        for split, scores in document["scores"].items()
+    ]
+    console.print(plain_table(("split", "accuracy", "F1", "AUC"), rows, title))
+    console.print(
+        f"epoch {document['epoch']} of {document['epochs']} kept, {document['seconds']:.1f} s, "
+        f"cell {document['cell'][:12]}",
+        highlight=False,
+    )
+
+
+def show_plan(document: Document, console: Console) -> None:
+    """The cells a study still needs; whole keys, since schedulers read them too."""
+    for cell in document["plan"]:
+        console.print(f"{cell['stage']:12}{cell['cell']}", highlight=False, soft_wrap=True)
+    console.print(f"{len(document['plan'])} of {document['cells']} cells are missing.", highlight=False)
+
+
+def show_study(document: Document, console: Console) -> None:
+    """The findings over all texts, the claims, and what failed."""
+    findings = pd.DataFrame(document["findings"])
+    if len(findings):
+        overall = findings[findings["group"] == "overall"]
+        console.print(findings_table(overall, document["title"]))
+    _show_claims(document["claims"], console)
+    for failure in document["failed"]:
+        console.print(f"failed: {failure['cell'][:12]} {failure['error']}", style="red", markup=False)
+    console.print(
+        f"{document['done']} of {document['cells']} cells done, {document['computed']} of them now, "
+        f"in {document['seconds']:.1f} s; groups and classes: --json",
+        highlight=False,
+    )
+
+
+def _show_claims(claims: list[Document], console: Console) -> None:
+    for says in dict.fromkeys(claim["says"] for claim in claims):
+        console.print(Text(f"Claim: {says}", style="bold"))
+        for claim in (c for c in claims if c["says"] == says):
+            line = Text("  ")
+            line.append(f"{claim['verdict']:10}", style=VERDICT[claim["verdict"]])
+            line.append(f"{claim['corpus']}, {claim['encoder']} + {claim['attention']}: {claim['reason']}")
+            console.print(line)
+
+
+def show_demo(document: Document, console: Console) -> None:
+    """The study, then texts with their attention, then where to go."""
+    show_study(document, console)
+    console.print()
+    console.print(Text("What attention looks like", style="bold"))
+    console.print("The warmer, the more weight; underlined: the tokens that truly decide (we planted them).")
+    for text in document["texts"]:
+        console.print()
+        title = (
+            f"{text['corpus']}, {text['encoder']} + {text['attention']}: predicts {text['predicted']}; "
+            f"shuffling attention moves the output by {number(text['median_change'])}; "
+            f"largest weight {number(max(text['weights']))}"
+        )
+        console.print(strip(title, text["tokens"], text["weights"], text["rationale"], text["query"]))
+    console.print()
+    console.print(Text("What to try next", style="bold"))
+    for line in NEXT:
+        console.print(f"  {line}", markup=False, highlight=False)
+
+
+NEXT = (
+    "attentest list                                  what the store now holds",
+    "attentest conclude                              every number again, from the stored rows",
+    "attentest corpora list                          other corpora, and how to get them",
+    "attentest corpora add mine reviews.csv --text review --label stars",
+    "attentest train mine --encoder cnn --projection sparsemax",
+)
+
+
+def show_conclusions(document: Document, console: Console) -> None:
+    """Whether what is stored still follows from what is stored."""
+    findings = pd.DataFrame(document["findings"])
+    if len(findings):
+        console.print(findings_table(findings[findings["group"] == "overall"], "Findings, concluded again"))
+    console.print(
+        f"{document['same']} the same, {len(document['changed'])} changed, {len(document['written'])} "
+        f"newly written, {len(document['waiting'])} wait for observations.",
+        highlight=False,
+    )
+    for key in document["changed"]:
+        console.print(f"changed: {key}", style="red")
+
+
+def show_cells(document: Document, console: Console) -> None:
+    """Every cell with what it is."""
+    rows = [
+        (cell["cell"][:12], cell["stage"], described(cell["stage"], cell["config"]), cell["written"])
+        for cell in document["cells"]
+    ]
+    console.print(plain_table(("cell", "stage", "what", "written"), rows, str(document["store"])))
+    for failure in document["failed"]:
+        console.print(f"failed: {failure['cell'][:12]} {failure['error']}", style="red", markup=False)
+    console.print(f"{len(rows)} cells, {len(document['planned'])} more planned.", highlight=False)
+
+
+def show_cell(document: Document, console: Console) -> None:
+    """What became of one cell."""
+    failed = document["failed"]
+    said = f"failed: {failed[0]['error']}" if failed else "done"
+    console.print(f"{document['stage']} {document['cell'][:12]}: {said}", markup=False, highlight=False)

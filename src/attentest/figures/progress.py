@@ -1,0 +1,97 @@
+"""Progress with time left, on standard error, so that standard output holds only results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from attentest.engine.contract import Event
+from attentest.store.cell import Cell
+
+WEIGHT = {"model": 20.0}  # a training counts as twenty other cells when guessing the time left
+
+
+def described(stage: str, config: Mapping[str, Any]) -> str:
+    """A cell in a few words."""
+    if stage == "corpus":
+        return str(config["name"])
+    if stage == "reading":
+        return ", ".join(config["splits"])
+    model = f"{config.get('encoder', 'bilstm')} + {config.get('attention', 'additive')}"
+    if stage == "model":
+        untrained = "untrained " if config.get("epochs") == 0 else ""
+        return f"{untrained}{model}, seed {config.get('seed', 0)}"
+    where = f" on {config['corpus']}, {model}" if stage == "finding" else ""
+    return f"{config['experiment']}{where}"
+
+
+class ProgressBars:
+    """One bar for everything with the time left, one for each cell that is being done."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.console = Console(stderr=True)
+        self.bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=self.console,
+            transient=True,
+        )
+        self.cells: Mapping[str, Cell] = {}
+        self.running: dict[str, TaskID] = {}
+        self.shares: dict[str, float] = {}
+        self.whole = self.bars.add_task(title, total=None, note="")
+
+    def __enter__(self) -> ProgressBars:
+        self.bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bars.stop()
+
+    def planned(self, cells: Mapping[str, Cell]) -> None:
+        """Know the total."""
+        self.cells = cells
+        self.bars.update(self.whole, total=sum(map(self._weight, cells)) or 1.0, completed=0.0)
+
+    def _weight(self, key: str) -> float:
+        return WEIGHT.get(self.cells[key].stage, 1.0)
+
+    def _named(self, key: str) -> str:
+        cell = self.cells[key]
+        return f"{cell.stage} {described(cell.stage, cell.config)}"
+
+    def heard(self, event: Event) -> None:
+        """Move the bars."""
+        if event.kind == "begun":
+            self.running[event.key] = self.bars.add_task(f"  {self._named(event.key)}", total=1.0, note="")
+            return
+        if event.kind == "progress":
+            self._advance(event)
+        elif event.key in self.running:
+            self.bars.remove_task(self.running.pop(event.key))
+            self.shares[event.key] = 1.0
+        if event.kind in ("failed", "retried"):
+            self.console.print(
+                f"{self._named(event.key)}: {event.detail.get('error')}", style="red", markup=False
+            )
+        done = sum(self._weight(key) * share for key, share in self.shares.items())
+        self.bars.update(self.whole, completed=done, note=f"{len(self.shares)}/{len(self.cells)} cells")
+
+    def _advance(self, event: Event) -> None:
+        said = event.detail
+        note = f"epoch {said['epoch']}/{said['epochs']}  loss {said['loss']:.4f}  dev {said['dev']:.3f}"
+        self.shares[event.key] = said["fraction"]
+        if event.key in self.running:
+            self.bars.update(self.running[event.key], completed=said["fraction"], note=note)

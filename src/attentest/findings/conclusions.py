@@ -1,0 +1,34 @@
+"""Every experiment's conclusion by the experiment's name: from rows to findings, without torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+
+from attentest.findings import performance, permutation
+from attentest.findings.record import Finding
+
+
+class Conclude(Protocol):
+    """From the rows of all seeds (column `seed`) to findings."""
+
+    def __call__(self, rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list[Finding]:
+        """Deterministic for an `rng`, blind to the order of rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """A conclude function and its version, which changes when its findings would."""
+
+    conclude: Conclude
+    version: int
+
+
+CONCLUSIONS: dict[str, Conclusion] = {
+    "performance": Conclusion(performance.conclude, version=1),
+    "permutation": Conclusion(permutation.conclude, version=1),
+}

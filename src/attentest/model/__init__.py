@@ -1,0 +1,1 @@
+"""Attention models behind one seam: `read` encodes once, `decide` answers under any attention."""

@@ -1,0 +1,57 @@
+"""An untrained model: its shape from the configuration, its numbers from the seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attentest.corpus.example import Corpus
+from attentest.corpus.vocabulary import PAD, Vocabulary
+from attentest.model.config import ModelConfig
+from attentest.model.seam import AttentionModel
+from attentest.refusal import Refusal
+
+
+def build(
+    config: ModelConfig,
+    corpus: Corpus,
+    vocabulary: Vocabulary,
+    *,
+    vectors: np.ndarray | None = None,
+    guide: Mapping[str, np.ndarray] | None = None,
+    start: Mapping[str, Tensor] | None = None,
+) -> AttentionModel:
+    """An untrained model; its parameters depend on the configuration's seed and nothing else."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        model = AttentionModel(config, vocabulary, corpus.labels, has_query=corpus.has_query, guide=guide)
+        with torch.no_grad():
+            if vectors is None:
+                nn.init.normal_(model.embedding.weight, std=random_scale(config.vectors))
+            else:
+                model.embedding.weight.copy_(torch.from_numpy(vectors))
+            model.embedding.weight[PAD] = 0.0
+    if start is not None:
+        model.load_state_dict(dict(start))
+    return model
+
+
+def random_scale(vectors: str) -> float:
+    """The standard deviation in `random(SCALE)`."""
+    inner = vectors.removeprefix("random(").removesuffix(")")
+    try:
+        scale = float(inner)
+    except ValueError:
+        scale = math.nan
+    if not 0 <= scale < math.inf:
+        raise Refusal(
+            "vectors",
+            got=repr(vectors),
+            needs="random, random(SCALE) with a scale of at least 0, or the path of a vector file",
+            way_out="For example random(0.1).",
+        )
+    return scale

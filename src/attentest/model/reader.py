@@ -1,0 +1,32 @@
+"""Reading a whole split: batches of alike length, no graph, results in the order of the examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attentest.corpus.batch import IndexedSplit, buckets
+from attentest.model.seam import AttentionModel, Reading
+
+# Enough texts that products are large, few enough tokens that 400-token texts stay within memory.
+TEXTS, TOKENS = 128, 16_384
+
+
+def readings(model: AttentionModel, split: IndexedSplit) -> Iterator[tuple[np.ndarray, Reading]]:
+    """Every batch of the split with the rows it holds."""
+    for rows in buckets(split.lengths, TEXTS, tokens=TOKENS):
+        with torch.no_grad():
+            yield rows, model.read_distinct(split.batch(rows).to(model.device))
+
+
+def split_logits(model: AttentionModel, split: IndexedSplit) -> Float[Tensor, "text class"]:
+    """The logits of every text, in the order of the examples."""
+    order, logits = [], []
+    for rows, reading in readings(model, split):
+        order.append(rows)
+        logits.append(model.decide(reading).detach().cpu())
+    return torch.cat(logits)[torch.from_numpy(np.argsort(np.concatenate(order)))]

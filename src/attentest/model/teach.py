@@ -1,0 +1,49 @@
+"""`train` as Python users call it: a corpus in, a trained model out, no store needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from attentest.corpus.example import Corpus
+from attentest.corpus.vectors import fingerprint, load_vectors
+from attentest.corpus.vocabulary import Vocabulary
+from attentest.model.building import build
+from attentest.model.config import ModelConfig, resolved
+from attentest.model.seam import AttentionModel
+from attentest.model.training import Progress, Training
+
+
+def train(
+    corpus: Corpus,
+    *,
+    encoder: str = "bilstm",
+    attention: str = "additive",
+    projection: str = "softmax",
+    seed: int = 0,
+    device: str = "cpu",
+    guide: Mapping[str, np.ndarray] | None = None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    **settings: Any,
+) -> AttentionModel:
+    """Train by the papers' protocol; `settings` are those of ModelConfig. `model.record` tells how it went.
+
+    `guide` gives the weights of `projection="stored"`, by text id.
+    """
+    grid = {"encoder": encoder, "attention": attention, "projection": projection, "seed": seed}
+    config = ModelConfig.of({**grid, **settings})
+    vocabulary = Vocabulary.build(corpus.train, corpus.preparation.get("min_df", 1))
+    vectors = None
+    if not config.vectors.startswith("random"):
+        path = Path(config.vectors)
+        vectors, _ = load_vectors(path, vocabulary)
+        config = replace(config, vectors=f"file:{fingerprint(path)}", embedding=vectors.shape[1])
+    config = resolved(config, family=corpus.family, classes=len(corpus.labels), has_query=corpus.has_query)
+    model = build(config, corpus, vocabulary, vectors=vectors, guide=guide).to(torch.device(device))
+    model.record = Training(model, corpus, on_progress=on_progress).run()
+    return model

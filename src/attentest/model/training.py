@@ -1,0 +1,256 @@
+"""Training by the protocol of the papers (EXPERIMENTS 1.7), resumable at any step, the same bits for a seed.
+
+Every draw is a function of (seed, epoch, step), so a resumed training needs no generator state: it takes the
+epoch's batches again and skips those already seen.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from attentest.corpus.batch import IndexedSplit, buckets
+from attentest.corpus.example import Corpus
+from attentest.corpus.vocabulary import END, START
+from attentest.findings.performance import scores
+from attentest.model.config import PARTS
+from attentest.model.decoder import distribution
+from attentest.model.optimiser import RowAdam
+from attentest.model.reader import split_logits
+from attentest.model.seam import AttentionModel
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a training stands."""
+
+    epoch: int
+    epochs: int
+    fraction: float  # of all steps that may be taken
+    loss: float
+    dev: float
+
+
+@dataclass
+class Record:
+    """What a training says about itself, without times: two runs write the same bytes."""
+
+    history: list[dict[str, Any]] = field(default_factory=list)
+    chosen: int = 0  # the epoch that was kept; 0 is the untrained model
+    scores: dict[str, dict[str, float]] = field(default_factory=dict)
+
+
+class Checkpoint(Protocol):
+    """Where an unfinished training is kept."""
+
+    def load(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        """The tensors and notes of the last save, if there is one."""
+        ...
+
+    def save(self, tensors: dict[str, Tensor], notes: dict[str, Any]) -> None:
+        """Replace the last save by this one, at once or not at all."""
+        ...
+
+
+class Training:
+    """One training: the model, its optimisers, and where it stands."""
+
+    def __init__(
+        self,
+        model: AttentionModel,
+        corpus: Corpus,
+        *,
+        checkpoint: Checkpoint | None = None,
+        on_progress: Callable[[Progress], None] = lambda progress: None,
+        save_every: float = 5.0,
+    ) -> None:
+        self.model, self.corpus, self.config = model, corpus, model.config
+        self.checkpoint, self.on_progress, self.save_every = checkpoint, on_progress, save_every
+        assert self.config.epochs is not None and self.config.batch_size and self.config.patience
+        self.epochs, self.batch_size, self.patience = (
+            self.config.epochs,
+            self.config.batch_size,
+            self.config.patience,
+        )
+        self.train = IndexedSplit(corpus.train, model.vocabulary, corpus.labels)
+        self.dev = IndexedSplit(corpus.dev, model.vocabulary, corpus.labels)
+        if self.config.labels == "shuffled":
+            np.random.default_rng([self.config.seed, 1]).shuffle(self.train.labels)
+        self.steps = math.ceil(len(self.train) / self.batch_size)
+        positive = max(int((self.train.labels == 1).sum()), 1)
+        self.positive_weight = torch.tensor(len(self.train) / positive - 1.0, device=model.device)
+        self.measure = "auc" if self.config.decoder == "sigmoid" else "accuracy"
+        self.optimiser, self.rows = self._optimisers()
+        self.best: dict[str, Tensor] | None = None
+        self.record = Record()
+        self.epoch, self.step, self.loss = 1, 0, 0.0
+        self._saved, self._cost = time.monotonic(), 0.0
+
+    def _optimisers(self) -> tuple[torch.optim.Adam | None, RowAdam | None]:
+        decayed: list[nn.Parameter] = []
+        plain: list[nn.Parameter] = []
+        for part in PARTS:
+            for module in self._modules(part):
+                module.requires_grad_(part not in self.config.freeze)
+        for name, parameter in self.model.named_parameters():
+            if parameter.requires_grad and not name.startswith("embedding."):
+                (plain if name.startswith("attention.") else decayed).append(parameter)
+        groups = [
+            {"params": decayed, "weight_decay": self.config.weight_decay},
+            {"params": plain, "weight_decay": 0.0},
+        ]
+        dense = None
+        if decayed or plain:
+            dense = torch.optim.Adam(groups, lr=self.config.learning_rate, amsgrad=True, fused=True)
+        if "embedding" in self.config.freeze:
+            return dense, None
+        rows = RowAdam(
+            self.model.embedding.weight,
+            lr=self.config.learning_rate,
+            weight_decay=self.config.weight_decay,
+            total_steps=self.steps * self.epochs,
+        )
+        return dense, rows
+
+    def _modules(self, part: str) -> list[nn.Module]:
+        names = [part, "query_encoder"] if part == "encoder" else [part]
+        return [module for name in names if (module := getattr(self.model, name)) is not None]
+
+    def run(self) -> Record:
+        """Train to the end, keep the epoch that did best on dev, and score it on dev and test."""
+        self._resume()
+        try:
+            while self.epoch <= self.epochs and not self._is_over():
+                self._run_epoch()
+        except KeyboardInterrupt:
+            self._save()
+            raise
+        if self.best is not None:
+            self.model.load_state_dict(self.best)
+        self.record.scores = {"dev": self._score(self.dev)}
+        test = IndexedSplit(self.corpus.test, self.model.vocabulary, self.corpus.labels)
+        self.record.scores["test"] = self._score(test)
+        return self.record
+
+    def _is_over(self) -> bool:
+        """Perfect on dev, or no better for `patience` epochs."""
+        if not self.record.history or self.step:
+            return False
+        perfect = self.record.history[-1]["dev"]["accuracy"] == 1.0 and self.epoch > 2
+        return perfect or self.epoch - 1 - self.record.chosen >= self.patience + 1
+
+    def _run_epoch(self) -> None:
+        groups = buckets(
+            self.train.lengths, self.batch_size, rng=np.random.default_rng([self.config.seed, 2, self.epoch])
+        )
+        for rows in groups[self.step :]:
+            self.loss += self._learn(rows)
+            self.step += 1
+            done = (self.epoch - 1) * self.steps + self.step
+            dev = self.record.history[-1]["dev"][self.measure] if self.record.history else math.nan
+            self.on_progress(
+                Progress(
+                    self.epoch,
+                    self.epochs,
+                    done / (self.steps * self.epochs),
+                    self.loss / (self.step * self.batch_size),
+                    dev,
+                )
+            )
+            if time.monotonic() - self._saved > max(self.save_every, 20 * self._cost):
+                self._save()
+        self._end_epoch()
+
+    def _learn(self, rows: np.ndarray) -> float:
+        batch = self.train.batch(rows)
+        if self.rows is not None:
+            read = [batch.tokens.flatten(), torch.tensor([START, END])]
+            read += [] if batch.query is None else [batch.query.flatten()]
+            self.rows.catch_up(torch.unique(torch.cat(read)).to(self.model.device))
+        rng = None
+        if self.model.projection.name == "gumbel-softmax":
+            seed = np.random.SeedSequence([self.config.seed, 3, self.epoch, self.step]).generate_state(1)[0]
+            rng = torch.Generator().manual_seed(int(seed))
+        batch = batch.to(self.model.device)
+        logits = self.model.decide(self.model.read_distinct(batch, rng=rng))
+        loss = self._task_loss(logits, batch.labels)
+        loss.backward()
+        if self.optimiser is not None:
+            self.optimiser.step()
+            self.optimiser.zero_grad(set_to_none=True)
+        if self.rows is not None:
+            self.rows.step()
+        total = float(loss.detach())
+        return total if self.config.decoder == "sigmoid" else total * len(rows)
+
+    def _task_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """One logit: weighted, summed over the batch. Several: cross-entropy, averaged (as published)."""
+        if self.config.decoder == "sigmoid":
+            return functional.binary_cross_entropy_with_logits(
+                logits[:, 0], labels.to(logits.dtype), pos_weight=self.positive_weight, reduction="sum"
+            )
+        return functional.cross_entropy(logits, labels)
+
+    def _end_epoch(self) -> None:
+        if self.rows is not None:
+            self.rows.catch_up()
+        dev = self._score(self.dev)
+        self.record.history.append({"epoch": self.epoch, "loss": self.loss / len(self.train), "dev": dev})
+        # The first epoch is never kept (as published) unless there is no other.
+        kept = [] if self.best is None else [self.record.history[self.record.chosen - 1]["dev"][self.measure]]
+        if (self.epoch > 1 or self.epochs == 1) and all(dev[self.measure] > score for score in kept):
+            self.best = copy.deepcopy(self.model.state_dict())
+            self.record.chosen = self.epoch
+        self.epoch, self.step, self.loss = self.epoch + 1, 0, 0.0
+
+    def _score(self, split: IndexedSplit) -> dict[str, float]:
+        return scores(split.labels, distribution(split_logits(self.model, split)).numpy())
+
+    def _save(self) -> None:
+        if self.checkpoint is None:
+            return
+        begun = time.monotonic()
+        tensors = {f"model/{k}": v for k, v in self.model.state_dict().items()}
+        tensors |= {f"best/{k}": v for k, v in (self.best or {}).items()}
+        if self.rows is not None:
+            tensors |= {f"rows/{k}": v for k, v in self.rows.state().items()}
+        if self.optimiser is not None:
+            for number, state in self.optimiser.state_dict()["state"].items():
+                tensors |= {f"adam/{number}/{k}": v for k, v in state.items()}
+        self.checkpoint.save(
+            tensors,
+            {"epoch": self.epoch, "step": self.step, "loss": self.loss, "record": asdict(self.record)},
+        )
+        self._saved = time.monotonic()
+        self._cost = self._saved - begun
+
+    def _resume(self) -> None:
+        found = None if self.checkpoint is None else self.checkpoint.load()
+        if found is None:
+            return
+        tensors, notes = found
+
+        def under(prefix: str) -> dict[str, Tensor]:
+            return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+        self.model.load_state_dict(under("model/"))
+        self.best = under("best/") or None
+        if self.rows is not None:
+            self.rows.restore(under("rows/"))
+        if self.optimiser is not None:
+            state: dict[int, dict[str, Tensor]] = {}
+            for name, tensor in under("adam/").items():
+                number, key = name.split("/")
+                state.setdefault(int(number), {})[key] = tensor
+            self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": state})
+        self.epoch, self.step, self.loss = notes["epoch"], notes["step"], notes["loss"]
+        self.record = Record(**notes["record"])

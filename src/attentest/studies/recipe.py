@@ -1,0 +1,116 @@
+"""Reading a study: one TOML file, checked whole before anything runs."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from attentest.refusal import Refusal
+
+Names = Annotated[list[str], Field(min_length=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Grid(_Strict):
+    """The models of a study: every combination."""
+
+    corpus: Names
+    encoder: Names = ["bilstm"]
+    attention: Names = ["additive"]
+    projection: Names = ["softmax"]
+
+
+class Step(_Strict):
+    """One experiment of a study."""
+
+    name: str
+    mode: Literal["corrected", "as-published"] = "corrected"
+    parameters: dict[str, Any] = {}
+
+
+class WrittenClaim(_Strict):
+    """A claim as the TOML has it; `findings.claims` gives it meaning."""
+
+    says: str
+    statistic: str
+    supported_if: str
+    refuted_if: str
+
+
+class Published(_Strict):
+    """Where the published numbers are, beside the TOML."""
+
+    file: str
+
+
+class Study(_Strict):
+    """A whole recipe."""
+
+    study: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    title: str
+    cite: str = ""
+    seeds: Annotated[int, Field(ge=1, le=1000)] = 1
+    grid: Grid
+    model: dict[str, Any] = {}  # settings every model of the grid shares
+    experiment: Annotated[list[Step], Field(min_length=1)]
+    claim: list[WrittenClaim] = []
+    published: Published | None = None
+
+
+def names() -> list[str]:
+    """The studies that come with the package."""
+    return sorted(name.removesuffix(".toml") for name, _ in _embedded())
+
+
+def _embedded() -> Iterator[tuple[str, str]]:
+    for file in resources.files("attentest.studies").iterdir():
+        if file.name.endswith(".toml"):
+            yield file.name, file.read_text(encoding="utf-8")
+
+
+def load_study(name_or_path: str) -> Study:
+    """A study by its name in the package, or by the path of its TOML file."""
+    own = dict(_embedded())
+    if f"{name_or_path}.toml" in own:
+        return _parse(own[f"{name_or_path}.toml"], name_or_path)
+    path = Path(name_or_path)
+    if path.suffix != ".toml" or not path.is_file():
+        raise Refusal(
+            f"study {name_or_path!r}",
+            got="neither the name of a study nor a TOML file",
+            needs=f"one of {', '.join(names())}, or the path of a .toml file",
+            way_out="See docs/guides/studies.md for how to write one.",
+        )
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _broken(name_or_path, str(error)) from error
+    return _parse(text, name_or_path)
+
+
+def _broken(name: str, why: str) -> Refusal:
+    return Refusal(
+        f"study {name}",
+        got=why,
+        needs="a study in TOML: study, title, [grid], [[experiment]]",
+        way_out="Mend that line; docs/guides/studies.md shows every field.",
+    )
+
+
+def _parse(text: str, name: str) -> Study:
+    try:
+        return Study.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise _broken(name, f"broken TOML ({error})") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise _broken(name, f"a wrong field {place}: {first['msg'].lower()}") from error

@@ -1,0 +1,165 @@
+"""Claims: rules parsed strictly, verdicts that say why."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from attentest.findings.claims import Claim, Condition, parse, verdict
+from attentest.refusal import Refusal
+
+CLAIM = Claim(
+    says="Shuffling attention rarely changes the output.",
+    statistic="permutation/median-output-change/overall",
+    supported_if="estimate < 0.1 and high < 0.2",
+    refuted_if="low >= 0.2",
+    cite="jain2019attention",
+)
+
+
+def table(**values):
+    row = {"experiment": "permutation", "measure": "median-output-change", "group": "overall"}
+    return pd.DataFrame([{**row, "estimate": 0.05, "low": 0.04, "high": 0.06, "null": 0.01, **values}])
+
+
+def claim(supported_if, refuted_if="estimate < -9", **changes):
+    return Claim(**{**vars(CLAIM), "supported_if": supported_if, "refuted_if": refuted_if, **changes})
+
+
+@pytest.mark.parametrize(
+    "rule, expected",
+    [
+        ("estimate < 0.1", [("estimate", "<", 0.1)]),
+        ("low>=-1e-3", [("low", ">=", -0.001)]),
+        ("excess > .5 and null <= +2", [("excess", ">", 0.5), ("null", "<=", 2.0)]),
+        ("high < 1. and high > 0 and low > 0", [("high", "<", 1.0), ("high", ">", 0.0), ("low", ">", 0.0)]),
+    ],
+)
+def test_rules_mean_what_they_say(rule, expected):
+    assert parse(rule) == tuple(Condition(*one) for one in expected)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "",
+        "estimate",
+        "estimate < ",
+        "estimate = 0.1",
+        "estimate == 0.1",
+        "estimate != 0.1",
+        "0.1 > estimate",
+        "0 < estimate < 1",
+        "estimate < low",
+        "estimate < nan",
+        "estimate < inf",
+        "estimate < 0.1 or low > 0",
+        "estimate < 0.1 and",
+        "estimate < 0.1 and ",
+        " and estimate < 0.1",
+        "estimate < 0.1, low > 0",
+        "not estimate < 0.1",
+        "Estimate < 0.1",
+        "p_value < 0.05",
+        "estimate < 1_000",
+        "estimate < 0x1",
+        "estimate < ٣",
+        "estimate < 0.1\n",
+        "estimate < 0.1; import os",
+        "__import__('os').system('true') < 1",
+        "(estimate) < 0.1",
+        "estimate < 1 + 1",
+    ],
+)
+def test_anything_else_is_refused_with_a_way_out(rule):
+    with pytest.raises(Refusal, match=r'Write for example "estimate < 0\.1 and high < 0\.2"'):
+        parse(rule)
+    with pytest.raises(Refusal):
+        claim(rule)
+    with pytest.raises(Refusal):
+        claim("estimate > 0", refuted_if=rule)
+
+
+@pytest.mark.parametrize(
+    "statistic", ["", "permutation", "permutation/change", "permutation//overall", "/a/b", "a/b/"]
+)
+def test_a_statistic_has_three_parts(statistic):
+    with pytest.raises(Refusal, match="experiment/measure/group"):
+        claim("estimate < 1", statistic=statistic)
+
+
+@pytest.mark.parametrize(
+    "values, expected",
+    [
+        ({}, "supported"),
+        ({"low": 0.2, "high": 0.5, "estimate": 0.3}, "refuted"),
+        ({"estimate": 0.15}, "undecided"),
+        ({"high": 0.2}, "undecided"),  # strict: exactly the bound does not support
+        ({"low": 0.2, "high": 0.2, "estimate": 0.2}, "refuted"),  # not strict: it does refute
+    ],
+)
+def test_verdicts(values, expected):
+    found = verdict(CLAIM, table(**values))
+    assert (found.verdict, found.claim) == (expected, CLAIM)
+
+
+@pytest.mark.parametrize(
+    "rule, holds",
+    [
+        ("estimate < 0.5", False), ("estimate <= 0.5", True),
+        ("estimate > 0.5", False), ("estimate >= 0.5", True),
+        ("low < 0.3", True), ("high > 0.6", True), ("null < 0.2", True), ("null > 0.2", False),
+        ("excess > 0.3", True), ("excess < 0.3", False),
+    ],
+)  # fmt: skip
+def test_each_quantity_and_relation(rule, holds):
+    found = verdict(claim(rule), table(estimate=0.5, low=0.25, high=0.75, null=0.125))
+    assert (found.verdict == "supported") == holds
+
+
+def test_the_reason_shows_the_numbers():
+    assert (
+        verdict(CLAIM, table()).reason == "estimate < 0.1 and high < 0.2: estimate 0.05, high 0.06, low 0.04"
+    )
+    assert (
+        verdict(CLAIM, table(estimate=0.15)).reason
+        == "neither rule holds: estimate 0.15, high 0.06, low 0.04"
+    )
+
+
+def test_a_missing_statistic_decides_nothing():
+    for absent in (table(group="predicted=yes"), table().iloc[:0]):
+        found = verdict(CLAIM, absent)
+        assert found.verdict == "undecided"
+        assert found.reason == "0 findings are about permutation/median-output-change/overall, not one"
+
+
+def test_two_findings_for_one_statistic_decide_nothing():
+    found = verdict(CLAIM, pd.concat([table(), table()]))
+    assert found.verdict == "undecided" and found.reason.startswith("2 findings")
+
+
+def test_other_findings_do_not_matter():
+    others = [
+        table(group="predicted=yes", low=0.5),
+        table(measure="share-unmoved"),
+        table(experiment="performance"),
+    ]
+    assert verdict(CLAIM, pd.concat([*others, table()])).verdict == "supported"
+
+
+def test_what_is_undefined_meets_no_rule():
+    found = verdict(claim("excess > 0", "excess <= 0"), table(null=math.nan))
+    assert (found.verdict, found.reason) == ("undecided", "excess undefined: excess nan")
+    # An undefined quantity in one rule does not silence the other.
+    assert verdict(claim("excess > 0", "estimate < 0.1"), table(null=math.nan)).verdict == "refuted"
+
+
+def test_rules_that_contradict_each_other_decide_nothing():
+    found = verdict(claim("estimate > 0", "estimate < 1"), table())
+    assert found.verdict == "undecided" and "contradict" in found.reason
+
+
+def test_a_group_may_contain_slashes():
+    about = claim("estimate < 1", statistic="permutation/median-output-change/predicted=and/or")
+    assert verdict(about, table(group="predicted=and/or")).verdict == "supported"

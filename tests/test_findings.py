@@ -1,0 +1,301 @@
+"""What every conclude must keep, what a finding is, and permutation worked by hand."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from attentest.findings import performance, permutation
+from attentest.findings.cards import CARDS
+from attentest.findings.record import COLUMNS, Finding, to_frame
+from attentest.refusal import Refusal
+
+SOUND = Finding(
+    experiment="e",
+    measure="m",
+    group="overall",
+    estimate=0.5,
+    std=0.1,
+    seed_std=math.nan,
+    low=0.4,
+    high=0.6,
+    interval="instances",
+    n=10,
+    seeds=1,
+    excluded=0,
+    why="",
+    null=0.0,
+    mode="corrected",
+)
+
+
+def concluded(rows, conclude, seed=0):
+    return to_frame(conclude(rows, mode="corrected", rng=np.random.default_rng(seed)))
+
+
+def one(findings, measure, group="overall"):
+    found = findings[(findings["measure"] == measure) & (findings["group"] == group)]
+    assert len(found) == 1
+    return found.iloc[0]
+
+
+def shuffles(changes, attention=0.5, predicted="yes", seed=0, subject="trained", length=9):
+    """Rows of the permutation experiment."""
+    n = len(changes)
+    return pd.DataFrame(
+        {
+            "seed": seed,
+            "subject": subject,
+            "id": [f"t{number:04d}" for number in range(n)],
+            "label": "yes",
+            "predicted": np.broadcast_to(predicted, n),
+            "length": length,
+            "max_attention": np.broadcast_to(np.asarray(attention, dtype=np.float64), n),
+            "median_change": np.asarray(changes, dtype=np.float64),
+            "mean_change": np.asarray(changes, dtype=np.float64),
+        }
+    )
+
+
+def performance_rows():
+    rng = np.random.default_rng(0)
+    yes = rng.uniform(size=120)
+    return shuffles(np.zeros(120)).assign(
+        id=[f"t{number:04d}" for number in range(60)] * 2,
+        seed=np.repeat([0, 1], 60),
+        label=rng.choice(["no", "yes"], 120),
+        gold=lambda rows: (rows["label"] == "yes").astype(np.int64),
+        predicted=np.where(yes > 0.5, "yes", "no"),
+        probabilities=np.stack([1 - yes, yes], axis=1).tolist(),
+    )
+
+
+def permutation_rows():
+    rng = np.random.default_rng(0)
+    tables = [
+        shuffles(rng.uniform(size=40), rng.uniform(size=40), rng.choice(["no", "yes"], 40), seed, subject)
+        for seed in (0, 1)
+        for subject in ("trained", "untrained")
+    ]
+    rows = pd.concat(tables, ignore_index=True)
+    rows.loc[::17, "median_change"] = math.nan
+    return rows
+
+
+CONCLUSIONS = {
+    "performance": (performance.conclude, performance_rows),
+    "permutation": (permutation.conclude, permutation_rows),
+}
+every = pytest.mark.parametrize("conclude, make", CONCLUSIONS.values(), ids=CONCLUSIONS)
+
+
+def check_is_deterministic(conclude, rows):
+    pd.testing.assert_frame_equal(concluded(rows, conclude), concluded(rows, conclude), check_exact=True)
+
+
+def check_ignores_row_order(conclude, rows):
+    shuffled = rows.sample(frac=1, random_state=1)
+    pd.testing.assert_frame_equal(concluded(rows, conclude), concluded(shuffled, conclude), check_exact=True)
+
+
+def check_every_measure_has_a_card(conclude, rows):
+    for finding in conclude(rows, mode="corrected", rng=np.random.default_rng(0)):
+        assert f"{finding.experiment}/{finding.measure}" in CARDS
+        low, high = CARDS[f"{finding.experiment}/{finding.measure}"].range
+        assert low <= finding.estimate <= high
+
+
+def check_the_rows_are_left_alone(conclude, rows):
+    before = rows.copy(deep=True)
+    concluded(rows, conclude)
+    pd.testing.assert_frame_equal(rows, before)
+
+
+def check_there_is_no_news_without_trained_models(conclude, rows):
+    assert conclude(rows[rows["subject"] == "none"], mode="corrected", rng=np.random.default_rng(0)) == []
+
+
+CHECKS = [value for name, value in sorted(globals().items()) if name.startswith("check_")]
+
+
+@every
+@pytest.mark.parametrize("check", CHECKS)
+def test_every_conclusion_keeps_the_house_rules(check, conclude, make):
+    check(conclude, make())
+
+
+def draws_from_nowhere(rows, *, mode, rng):
+    return permutation.conclude(rows, mode=mode, rng=np.random.default_rng())
+
+
+def draws_by_position(rows, *, mode, rng):
+    return permutation.conclude(rows.assign(id=np.arange(len(rows))), mode=mode, rng=rng)
+
+
+def invents_a_measure(rows, *, mode, rng):
+    return [SOUND]
+
+
+def adds_a_column(rows, *, mode, rng):
+    rows["extra"] = 1
+    return permutation.conclude(rows, mode=mode, rng=rng)
+
+
+@pytest.mark.parametrize(
+    "check, mutant",
+    [
+        (check_is_deterministic, draws_from_nowhere),
+        (check_ignores_row_order, draws_by_position),
+        (check_every_measure_has_a_card, invents_a_measure),
+        (check_the_rows_are_left_alone, adds_a_column),
+        (check_there_is_no_news_without_trained_models, invents_a_measure),
+    ],
+)
+def test_the_house_rules_can_fail(check, mutant):
+    with pytest.raises(AssertionError):
+        check(mutant, permutation_rows())
+
+
+@pytest.mark.parametrize("first, loads_torch", [("", 0), ("sys.modules['torch'] = sys; ", 1)])
+def test_findings_never_load_torch(first, loads_torch):
+    parts = "cards, claims, comparison, interval, performance, permutation, record"
+    code = f"import sys; {first}from attentest.findings import {parts}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == loads_torch
+
+
+def test_every_card_is_of_a_measure_that_exists():
+    emitted = set()
+    for conclude, make in CONCLUSIONS.values():
+        emitted |= {
+            f"{f.experiment}/{f.measure}" for f in conclude(make(), mode="m", rng=np.random.default_rng(0))
+        }
+    assert emitted == set(CARDS)
+
+
+@every
+def test_rows_that_cannot_be_read_are_refused(conclude, make):
+    rows = make()
+    with pytest.raises(Refusal, match="no column predicted"):
+        conclude(rows.drop(columns="predicted"), mode="corrected", rng=np.random.default_rng(0))
+    with pytest.raises(Refusal, match="'t0000' twice for seed 0, trained"):
+        conclude(pd.concat([rows, rows.iloc[:1]]), mode="corrected", rng=np.random.default_rng(0))
+
+
+def test_permutation_by_hand():
+    rows = pd.concat(
+        [
+            shuffles(
+                [0.0, 0.02, 0.1, 0.4, math.nan], [0.1, 0.25, 0.6, 1.0, 1.0], ["no", "yes", "no", "yes", "yes"]
+            ),
+            shuffles([0.01, 0.03], [0.1, 0.2], ["no", "yes"], subject="untrained"),
+        ]
+    )
+    found = concluded(rows, permutation.conclude)
+    overall = one(found, "median-output-change")
+    assert overall["estimate"] == pytest.approx(0.13) and overall["null"] == pytest.approx(0.02)
+    assert overall["std"] == pytest.approx(np.std([0.0, 0.02, 0.1, 0.4]))
+    assert (overall["n"], overall["excluded"], overall["why"]) == (4, 1, "one token: nothing to permute")
+    unmoved = one(found, "share-unmoved")
+    assert (unmoved["estimate"], unmoved["null"], unmoved["n"], unmoved["excluded"]) == (0.5, 1.0, 4, 1)
+    expected = {
+        "overall": 0.13,
+        "predicted=no": 0.05,
+        "predicted=yes": 0.21,
+        "max attention [0.00, 0.25)": 0.0,
+        "max attention [0.25, 0.50)": 0.02,
+        "max attention [0.50, 0.75)": 0.1,
+        "max attention [0.75, 1.00]": 0.4,
+        "predicted=no, max attention [0.00, 0.25)": 0.0,
+        "predicted=no, max attention [0.50, 0.75)": 0.1,
+        "predicted=yes, max attention [0.25, 0.50)": 0.02,
+        "predicted=yes, max attention [0.75, 1.00]": 0.4,
+    }
+    changes = found[found["measure"] == "median-output-change"].set_index("group")
+    assert changes["estimate"].to_dict() == pytest.approx(expected)
+    assert changes["null"].dropna().to_dict() == pytest.approx(
+        {
+            "overall": 0.02,
+            "predicted=no": 0.01,
+            "predicted=yes": 0.03,
+            "max attention [0.00, 0.25)": 0.02,
+            "predicted=no, max attention [0.00, 0.25)": 0.01,
+        }
+    )
+
+
+def test_bins_are_closed_below_and_the_last_above():
+    attention = [0.0, 0.25, 0.5, 0.75, 1.0, np.nextafter(np.float32(1), np.float32(2))]
+    found = concluded(shuffles([0.0, 0.1, 0.2, 0.3, 0.5, 0.7], attention), permutation.conclude)
+    sizes = found[found["group"].str.startswith("max attention")].set_index("group")["n"]
+    assert sizes.tolist() == [1, 1, 1, 3]
+
+
+def test_a_change_of_exactly_the_threshold_has_moved():
+    found = concluded(shuffles([0.05, 0.0499]), permutation.conclude)
+    assert one(found, "share-unmoved")["estimate"] == 0.5
+
+
+def test_seeds_count_alike_in_every_group():
+    rows = pd.concat([shuffles([0.2] * 3, seed=0), shuffles([0.8], seed=1), shuffles([math.nan], seed=2)])
+    overall = one(concluded(rows, permutation.conclude), "median-output-change")
+    assert overall["estimate"] == pytest.approx(0.5)
+    assert overall["seed_std"] == pytest.approx(0.6 / math.sqrt(2))
+    assert (overall["n"], overall["seeds"], overall["excluded"]) == (4, 2, 1)
+
+
+def test_seeds_that_answer_alike_tell_no_more_than_one_in_any_group():
+    changes = np.linspace(0, 1, 200)
+    yes = np.arange(200) % 3 > 0
+    rows = pd.concat(
+        [shuffles(changes, predicted=np.where(yes, "yes", "no"), seed=seed) for seed in range(8)]
+    )
+    alone = rows[rows["seed"] == 0]
+    for group in ("overall", "predicted=yes", "predicted=no"):
+        many, few = (
+            one(concluded(some, permutation.conclude), "median-output-change", group)
+            for some in (rows, alone)
+        )
+        assert many["high"] - many["low"] == pytest.approx(few["high"] - few["low"], rel=0.15)
+        assert many["seed_std"] == pytest.approx(0, abs=1e-12) and math.isnan(few["seed_std"])
+
+
+def test_texts_of_one_token_only_leave_nothing_but_the_count():
+    overall = one(concluded(shuffles([math.nan, math.nan]), permutation.conclude), "median-output-change")
+    assert math.isnan(overall["estimate"]) and math.isnan(overall["std"]) and math.isnan(overall["null"])
+    assert (overall["n"], overall["seeds"], overall["excluded"], overall["interval"]) == (0, 0, 2, "none")
+
+
+def test_the_table_has_the_same_columns_and_types_with_and_without_findings(tmp_path):
+    order = "experiment measure group estimate std seed_std low high interval n seeds excluded why null mode"
+    assert " ".join(COLUMNS) == order
+    full, empty = to_frame([SOUND]), to_frame([])
+    pd.testing.assert_series_equal(full.dtypes, empty.dtypes)
+    assert full["n"].dtype == np.int64 and full["estimate"].dtype == np.float64
+    full.to_parquet(tmp_path / "findings.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "findings.parquet"), full)
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"n": -1}, "n=-1"),
+        ({"excluded": -1}, "excluded=-1"),
+        ({"seeds": -1}, "seeds=-1"),
+        ({"low": 0.7}, r"interval \[0.7, 0.6\]"),
+        ({"std": -0.1}, "deviations of -0.1 and nan"),
+        ({"seeds": 2, "seed_std": -0.1}, "deviations of 0.1 and -0.1"),
+        ({"seed_std": 0.1}, "a spread over seeds of 0.1 from 1"),
+        ({"excluded": 2}, "2 exclusions without a reason"),
+    ],
+)
+def test_a_finding_refuses_nonsense(wrong, message):
+    with pytest.raises(Refusal, match=message):
+        Finding(**{**vars(SOUND), **wrong})
+
+
+def test_a_finding_may_be_unknown_or_outside_its_interval():
+    Finding(**{**vars(SOUND), "estimate": 0.9})
+    Finding(**{**vars(SOUND), "low": math.nan, "high": math.nan, "estimate": math.nan, "std": math.nan})

@@ -1,0 +1,259 @@
+"""Readers and archives: each publisher's layout, packed and unpacked, whole and damaged."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+import zipfile
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from attentest.corpus import babi, imdb, newsgroups, sst
+from attentest.corpus.archive import Archive
+from attentest.refusal import Refusal
+
+TREES = {
+    "trees/train.txt": "(3 (2 Very) (3 (4 good) (2 -LRB-)))\n(2 (2 So) (2 so))\n",
+    "trees/dev.txt": "(0 (1 bad) (2 .))\n",
+    "trees/test.txt": "(4 (4 fine) (2 8\u00a01\\/2))\r\n",
+}
+REVIEWS = {
+    f"aclImdb/{split}/{label}/{number}_{rating}.txt": f"{label} film<br /><br />number {number}, é"
+    for split in ("train", "test")
+    for label, rating in (("neg", 1), ("pos", 10))
+    for number in (7, 231)
+} | {"aclImdb/train/unsup/0_0.txt": "no label", "aclImdb/README": "about"}
+POST = "From: ann\nSubject: Re: game\n\nbob@x.edu writes:\n> you said\n| and this\nA fine gäme.\n\n--\nAnn\n"
+POSTS = {
+    f"./20news-bydate-{split}/rec.sport.{group}/{number}": POST
+    for split, number in (("train", 104421), ("test", 7))
+    for group in ("baseball", "hockey")
+}
+STORY = (
+    "1 Mary moved to the hall.\n2 John took the milk.\n3 Where is Mary? \thall\t1\n4 Mary went out.\n"
+    "5 Where is Mary?\tOut\t1 4\n1 Ann slept.\n2 Where is Ann?\tbed\t1\n"
+)
+TALES = {f"tasks_1-20_v1-2/en-10k/qa1_one-fact_{split}.txt": STORY for split in ("train", "test")} | {
+    "tasks_1-20_v1-2/en/qa1_one-fact_train.txt": "not ours"
+}
+LAYOUTS = {
+    "sst": (TREES, sst.read, "utf-8"),
+    "imdb": (REVIEWS, imdb.read, "utf-8"),
+    "20news": (POSTS, newsgroups.read, "latin-1"),
+    "babi": (TALES, partial(babi.read, task=1), "utf-8"),
+}
+
+
+def packed(kind: str, top: Path, files: dict[str, str], encoding: str = "utf-8") -> Path:
+    """The files as a folder or an archive of that kind."""
+    contents = {name: text.encode(encoding) for name, text in files.items()}
+    path = top if kind == "folder" else top / f"a{kind}"
+    if kind == "folder" or kind == "gzipped":
+        for name, content in contents.items():
+            file = top / (name + (".gz" if kind == "gzipped" else ""))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(gzip.compress(content) if kind == "gzipped" else content)
+        return top
+    if kind == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in contents.items():
+                archive.writestr(name, content)
+        return path
+    modes = {".tar": "w", ".tar.gz": "w:gz", ".tar.xz": "w:xz"}
+    with tarfile.open(path, modes[kind]) as archive:
+        for name, content in contents.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["folder", "gzipped", ".tar", ".tar.gz", ".tar.xz", ".zip"])
+@pytest.mark.parametrize("corpus", LAYOUTS)
+def test_a_layout_reads_alike_however_it_is_packed(corpus, kind, tmp_path):
+    files, read, encoding = LAYOUTS[corpus]
+    (tmp_path / "plain").mkdir()
+    plain = list(read(Archive.open(packed("folder", tmp_path / "plain", files, encoding))))
+    (tmp_path / "other").mkdir()
+    other = list(read(Archive.open(packed(kind, tmp_path / "other", files, encoding))))
+    assert plain and sorted(other, key=lambda d: d.id) == sorted(plain, key=lambda d: d.id)
+
+
+def documents(corpus: str, top: Path):
+    files, read, encoding = LAYOUTS[corpus]
+    return {document.id: document for document in read(Archive.open(packed("folder", top, files, encoding)))}
+
+
+def test_sst_takes_its_label_from_the_root_and_keeps_the_neutral_for_counting(tmp_path):
+    found = documents("sst", tmp_path)
+    assert {id: (d.text, d.label, d.split) for id, d in found.items()} == {
+        "train-1": ("Very good -LRB-", "positive", "train"),
+        "train-2": ("So so", "neutral", "train"),
+        "dev-1": ("bad .", "negative", "dev"),
+        "test-1": ("fine 8\u00a01\\/2", "positive", "test"),
+    }
+
+
+BROKEN = ["(3 (2 a) (2 b)", "(3 (2 a)) (2 b)", "(3 a b)", "(3 )", "3 a", "()", "(3 (2 a) b)", ")", "(2 (3 ))"]
+
+
+@pytest.mark.parametrize("line", [*BROKEN, "(7 a)", "(x a)", "(33 a)"])
+def test_a_tree_that_does_not_add_up_is_refused_with_its_line(line, tmp_path):
+    files = TREES | {"trees/dev.txt": f"(0 bad)\n{line}\n"}
+    with pytest.raises(Refusal, match=r"trees/dev.txt, line 2: .* get the Treebank again"):
+        list(sst.read(Archive.open(packed("folder", tmp_path, files))))
+
+
+def test_a_tree_may_be_deeper_than_the_stack_and_costs_no_more_than_its_length():
+    depth = 200_000
+    root, words = sst.leaves("(1 " * depth + "deep" + ")" * depth) or ("", ())
+    assert (root, words) == ("1", ("deep",))
+    assert sst.leaves("(1 " * depth + "deep" + ")" * (depth - 1)) is None
+
+
+def test_imdb_names_a_review_by_its_path_and_reads_breaks_as_lines(tmp_path):
+    found = documents("imdb", tmp_path)
+    assert len(found) == 8 and found["test/neg/231_1"].text == "neg film\n\nnumber 231, é"
+    assert (found["test/neg/231_1"].label, found["test/neg/231_1"].split) == ("negative", "test")
+
+
+def test_a_post_keeps_only_what_its_writer_wrote(tmp_path):
+    found = documents("20news", tmp_path)["20news-bydate-train/rec.sport.baseball/104421"]
+    assert (found.text, found.label, found.split) == ("A fine gäme.", "baseball", "train")
+
+
+def test_a_line_of_dashes_far_from_the_end_is_a_table_and_not_a_signature():
+    rows = "\n".join(f"team {n}" for n in range(40))
+    assert newsgroups.own_words(f"From: x\n\nscores\n------\n{rows}\n") == f"scores\n------\n{rows}"
+    assert newsgroups.own_words("From: x\nno blank line") == ""
+
+
+def test_babi_tells_the_story_without_its_questions_and_points_at_the_support(tmp_path):
+    found = documents("babi", tmp_path)
+    assert list(found) == [f"{split}-{n}" for split in ("test", "train") for n in ("1-1", "1-2", "2-1")]
+    second = found["train-1-2"]
+    assert " ".join(second.text) == "mary moved to the hall . john took the milk . mary went out ."
+    assert (second.query, second.label) == (("where", "is", "mary", "?"), "out")
+    assert second.sentences == (0, 6, 11) and second.rationale == (0, 1, 2, 3, 4, 5, 11, 12, 13, 14)
+    assert found["train-2-1"].text == ("ann", "slept", ".")
+
+
+@pytest.mark.parametrize(
+    "line, needs",
+    [
+        ("Mary moved.", "N sentence"),
+        ("5 Mary moved.", "a line numbered 3"),
+        ("3 Where is Mary?\thall", "N question"),
+        ("3 Where is Mary?\thall\tone", "N question"),
+        ("3 Where is Mary?\thall\t9", "sentences of the story so far"),
+        ("99999999999999999999 Mary moved.", "N sentence"),
+    ],
+)
+def test_a_malformed_story_line_is_refused_with_its_number(line, needs, tmp_path):
+    files = {name: f"1 Mary sat.\n2 John sat.\n{line}\n" for name in TALES}
+    with pytest.raises(Refusal, match=rf"line 3: .*{needs}"):
+        list(babi.read(Archive.open(packed("folder", tmp_path, files)), task=1))
+
+
+@pytest.mark.parametrize("corpus", LAYOUTS)
+def test_a_layout_with_a_part_missing_is_refused_by_the_name_of_the_part(corpus, tmp_path):
+    files, read, encoding = LAYOUTS[corpus]
+    part = {name: text for name, text in files.items() if "test" not in name.split("aclImdb")[-1]}
+    with pytest.raises(Refusal, match=r"got no [^ ]*test.*download the whole archive again"):
+        list(read(Archive.open(packed(".tar.gz", tmp_path, part, encoding))))
+
+
+@pytest.mark.parametrize("kind", [".tar", ".tar.gz", ".tar.xz", ".zip"])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.85])
+def test_an_archive_that_was_cut_short_is_refused_by_its_name(kind, share, tmp_path):
+    files = {f"aclImdb/train/neg/{n}_1.txt": os.urandom(300).hex() for n in range(40)}
+    path = packed(kind, tmp_path, files)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(Refusal, match=rf"a{kind}.*undamaged.*get it again"):
+        list(imdb.read(Archive.open(path)))
+
+
+def test_a_tar_cut_between_two_members_is_not_taken_for_a_shorter_one(tmp_path):
+    path = packed(".tar", tmp_path, {name: "x" * 512 for name in ("a", "b", "c")})
+    path.write_bytes(path.read_bytes()[: 2 * 1024])
+    with pytest.raises(Refusal, match="unexpected end"):
+        list(Archive.open(path).names())
+
+
+@pytest.mark.parametrize("kind", [".tar", ".tar.gz", ".tar.xz", ".zip"])
+def test_a_spoilt_byte_is_noticed(kind, tmp_path):
+    path = packed(kind, tmp_path, {name: os.urandom(256).hex() for name in ("a", "b", "c")})
+    content = bytearray(path.read_bytes())
+    content[1024 + 5 if kind == ".tar" else len(content) // 2] ^= 0xFF  # in a tar only headers are checked
+    path.write_bytes(content)
+    with pytest.raises(Refusal, match="undamaged"):
+        list(Archive.open(path).members())
+
+
+def test_a_page_saved_in_place_of_an_archive_is_refused(tmp_path):
+    for kind in (".tar.gz", ".tar.xz", ".zip", ".tar", ".gz"):
+        path = tmp_path / f"a{kind}"
+        path.write_text("<html>not found</html>")
+        with pytest.raises(Refusal, match="undamaged"):
+            Archive.open(path).read("a")
+
+
+def test_a_wrong_encoding_and_a_missing_member_are_refused(tmp_path):
+    archive = Archive.open(packed(".zip", tmp_path, {"a.txt": "gäme"}, "latin-1"))
+    with pytest.raises(Refusal, match=r"member a.txt: got a byte that is not utf-8"):
+        archive.text("a.txt")
+    with pytest.raises(Refusal, match=r"not utf-8"):
+        list(archive.lines("a.txt"))
+    assert archive.text("a.txt", encoding="latin-1") == "gäme"
+    for read in (archive.read, lambda name: list(archive.lines(name))):
+        with pytest.raises(Refusal, match=r"got no b\.txt"):
+            read("b.txt")
+    for path in (tmp_path / "nowhere", tmp_path / "a.rar"):
+        (tmp_path / "a.rar").write_text("")
+        with pytest.raises(Refusal, match=r"\.tar\.gz.*Check the path"):
+            Archive.open(path)
+
+
+def test_nothing_is_written_for_a_member_that_climbs_out_and_litter_is_skipped(tmp_path):
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    path = packed(".tar.gz", inside, {"../evil": "x", "__MACOSX/._a": "y", "b/._a": "z", "c.txt": "1\n2\n"})
+    archive = Archive.open(path)
+    assert list(archive.names()) == ["../evil", "c.txt"] and archive.read("../evil") == b"x"
+    assert list(archive.lines("c.txt")) == ["1\n", "2\n"]
+    assert not (tmp_path / "evil").exists() and list(inside.iterdir()) == [path]
+    single = tmp_path / "one.txt.gz"
+    single.write_bytes(gzip.compress(b"alone"))
+    assert {found.string: content for found, content in Archive.open(single).members()} == {
+        "one.txt": b"alone"
+    }
+
+
+@pytest.mark.realdata
+@pytest.mark.skipif(not os.environ.get("ATTENTEST_DATA"), reason="ATTENTEST_DATA is not set")
+@pytest.mark.parametrize(
+    "place, read, expected",
+    [
+        ("sst", sst.read, {"train": (3310, 1624, 3610), "dev": (428, 229, 444), "test": (912, 389, 909)}),
+        ("imdb/aclImdb_v1.tar.gz", imdb.read, {"train": (12500, 12500), "test": (12500, 12500)}),
+        ("20news/20news-bydate.tar.gz", newsgroups.read, {"train": (597, 600), "test": (397, 399)}),
+        ("babi", partial(babi.read, task=1), {"train": 10_000, "test": 1_000}),
+        ("babi", partial(babi.read, task=2), {"train": 10_000, "test": 1_000}),
+        ("babi", partial(babi.read, task=3), {"train": 1_925, "test": 1_000}),
+    ],
+)
+def test_the_real_files_hold_as_many_texts_as_their_publishers_say(place, read, expected):
+    counts = Counter(
+        (d.split, d.label) for d in read(Archive.open(Path(os.environ["ATTENTEST_DATA"]) / place))
+    )
+    labels = sorted({label for _, label in counts})
+    for split, sizes in expected.items():
+        found = [counts[split, label] for label in labels]
+        assert sum(found) == sizes if isinstance(sizes, int) else tuple(found) == sizes
+    assert {split for split, _ in counts} == set(expected)
