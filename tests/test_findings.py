@@ -248,10 +248,8 @@ def test_seeds_count_alike_in_every_group():
 
 def test_seeds_that_answer_alike_tell_no_more_than_one_in_any_group():
     changes = np.linspace(0, 1, 200)
-    yes = np.arange(200) % 3 > 0
-    rows = pd.concat(
-        [shuffles(changes, predicted=np.where(yes, "yes", "no"), seed=seed) for seed in range(8)]
-    )
+    classes = np.where(np.arange(200) % 3 > 0, "yes", "no")
+    rows = pd.concat([shuffles(changes, predicted=classes, seed=seed) for seed in range(8)])
     alone = rows[rows["seed"] == 0]
     for group in ("overall", "predicted=yes", "predicted=no"):
         many, few = (

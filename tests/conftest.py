@@ -1,0 +1,43 @@
+"""Fixtures: randomness, a planted corpus, an empty store. No test reaches the network."""
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import socket
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attentest.corpus.catalogue import load_corpus
+from attentest.store.store import Store
+
+
+@pytest.fixture(autouse=True)
+def _offline(monkeypatch):
+    connect = socket.socket.connect
+
+    def guarded(self, address):
+        if self.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1", "localhost"):
+            raise OSError(f"a test tried to reach {address[0]}; tests stay on loopback")
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def planted():
+    """planted-keyword, small: one word decides, so a model learns it in seconds."""
+    whole = load_corpus("planted-keyword")
+    return replace(whole, train=whole.train[:400], dev=whole.dev[:100], test=whole.test[:100])
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
