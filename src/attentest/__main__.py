@@ -9,9 +9,12 @@ import sys
 def main() -> None:
     """Run the command line; threads are pinned before torch is imported, since idle ones spin."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    from attentest.cli import run
+    try:
+        from attentest.cli import run
 
-    sys.exit(run(sys.argv[1:]))
+        sys.exit(run(sys.argv[1:]))
+    except KeyboardInterrupt:  # before the command began, or after it was done
+        sys.exit(130)
 
 
 if __name__ == "__main__":

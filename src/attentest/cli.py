@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import sys
@@ -27,8 +28,19 @@ corpora = typer.Typer(
 )
 app.add_typer(corpora, name="corpora")
 
+
+def _named(store: str) -> str:
+    """A store must have a name: `--store $UNSET` would strew cells over the working directory."""
+    if not store.strip():
+        raise typer.BadParameter("an empty name; give a folder, as in --store results", param_hint="--store")
+    return store
+
+
 StoreOption = Annotated[
-    str, typer.Option("--store", envvar="ATTENTEST_STORE", help="Where results are kept: a folder or a URL.")
+    str,
+    typer.Option(
+        "--store", envvar="ATTENTEST_STORE", callback=_named, help="Where results are kept: a folder or a URL."
+    ),
 ]
 DataOption = Annotated[
     str | None, typer.Option("--data-dir", help="Where corpora are looked for (default $ATTENTEST_DATA).")
@@ -36,46 +48,76 @@ DataOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 DEFAULT_STORE = "attentest-store"
+INTERRUPTED = 130
 # Whatever is wrong with the words of a command: old releases of typer have it from click.
-WrongUsage: type[Exception] = typer.BadParameter.__mro__[1]
+WrongUsage: Any = typer.BadParameter.__mro__[1]
 
 
 def run(arguments: list[str]) -> int:
-    """The exit status: 0 done, 1 some cells failed, 2 the input was wrong."""
+    """The exit status: 0 done, 1 some cells failed, 2 the input was wrong, 130 interrupted."""
     try:
-        return app(arguments, standalone_mode=False) or 0
+        status = app(arguments, prog_name="attentest", standalone_mode=False) or 0
     except Refusal as refusal:
         return _refuse(refusal.as_json(), arguments)
     except WrongUsage as error:
-        return _refuse({"message": f"{str(error).rstrip('.')}. See `attentest --help`."}, arguments)
+        return _refuse_usage(error, arguments)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return _refuse({"message": f"a path: got {error.filename!r}, but needs a shorter one."}, arguments)
     except (typer.Abort, KeyboardInterrupt):
+        status = INTERRUPTED
+    if status == INTERRUPTED:  # newer releases of typer make a status of Ctrl-C themselves
         print("Interrupted. What is done is kept; the same command goes on from there.", file=sys.stderr)
-        return 130
+    return status
+
+
+def _refuse_usage(error: Any, arguments: list[str]) -> int:
+    said = error.format_message()
+    if said.startswith("Usage:"):  # a command alone is answered with its whole help
+        print(said, file=sys.stderr)
+        return 2
+    command = error.ctx.command_path if error.ctx else "attentest"
+    return _refuse({"message": f"{said.rstrip('.')}. See `{command} --help`."}, arguments)
 
 
 def _refuse(error: dict[str, str], arguments: list[str]) -> int:
     if "--json" in arguments:
         print(json.dumps({"error": error}))
     else:
-        print(f"attentest: {error['message']}", file=sys.stderr)
+        # One line, whatever a file is called: no breaks, nothing that steers a terminal.
+        said = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in error["message"])
+        print(f"attentest: {said}", file=sys.stderr)
     return 2
 
 
 def _print(document: dict[str, Any], as_json: bool, show: Callable[[dict[str, Any], Console], None]) -> None:
     """The same result for a program or for a person."""
     if as_json:
-        print(json.dumps(_plain(document), ensure_ascii=False, allow_nan=False))
+        print(json.dumps(_each(document, _finite), allow_nan=False))
     else:
-        show(document, Console())
+        show(_each(document, _harmless), Console(markup=False))
 
 
-def _plain(value: Any) -> Any:
-    """JSON has no NaN; a number that is not there is null."""
+def _each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A document with every leaf, and every name, changed."""
     if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {change(key): _each(inner, change) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return [_each(inner, change) for inner in value]
+    return change(value)
+
+
+def _finite(leaf: Any) -> Any:
+    """JSON has no NaN; a number that is not there is null."""
+    return None if isinstance(leaf, float) and not math.isfinite(leaf) else leaf
+
+
+def _harmless(leaf: Any) -> Any:
+    """Labels, titles and paths are untrusted: a person sees nothing of theirs that steers a terminal."""
+    from attentest.figures.terminal import harmless
+
+    return "\n".join(map(harmless, leaf.split("\n"))) if isinstance(leaf, str) else leaf
 
 
 @corpora.command("list")
@@ -137,7 +179,10 @@ def train(
     from attentest.bench.verbs import train_one
     from attentest.figures.documents import show_training
     from attentest.figures.progress import ProgressBars
+    from attentest.model.files import check_folder
 
+    if out is not None:
+        check_folder(out)  # before the training, not after it
     settings: dict[str, Any] = {"encoder": encoder, "attention": attention, "projection": projection}
     settings |= {"seed": seed, "decoder": decoder, "sizes": sizes, "vectors": vectors}
     settings |= {"epochs": epochs, "batch_size": batch_size}

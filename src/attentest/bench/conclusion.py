@@ -48,16 +48,15 @@ def conclude_all(store_url: str) -> dict[str, Any]:
     Findings that were planned but never written are written, where their observations are there.
     """
     store = Store(store_url)
-    done = set(store.done())
-    planned = {*done, *store.plans()}
+    planned = {*store.done(), *store.plans()}
     findings = [cell for key in sorted(planned) if (cell := store.cell(key)).stage == "finding"]
     same, changed, written, waiting = [], [], [], []
     for cell in findings:
-        if not all(store.holds(key, "rows.parquet") for key in cell.inputs.values()):
+        if not all(store.is_whole(key) for key in cell.inputs.values()):
             waiting.append(cell.key)
             continue
         content = to_parquet(conclude(cell, store))
-        if cell.key not in done:
+        if not store.is_whole(cell.key):
             store.write(cell, {"findings.parquet": content}, {})
             written.append(cell.key)
         elif content == store.read(cell.key, "findings.parquet"):

@@ -33,7 +33,7 @@ def prepare_corpus(cell: Cell, store: Store) -> None:
 
 def traits_of(cell: Cell, store: Store) -> dict[str, Any]:
     """Labels, family and whether there is a query; the corpus is prepared first if it is not yet."""
-    if not store.has(cell.key):
+    if not (store.has(cell.key) and store.holds(cell.key, "corpus.json")):
         prepare_corpus(cell, store)
     return json.loads(store.read(cell.key, "corpus.json"))
 

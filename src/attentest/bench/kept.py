@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
@@ -25,7 +31,10 @@ class Kept:
         content = self.store.find(*self.path)
         if content is None:
             return None
-        tensors = load_tensors(content)
+        try:
+            tensors = load_tensors(content)
+        except SafetensorError:  # the power went while it was written: as good as no save
+            return None
         notes = bytes(tensors.pop("notes").numpy())
         return tensors, json.loads(notes)
 
@@ -34,3 +43,31 @@ class Kept:
         note = torch.from_numpy(np.frombuffer(json.dumps(notes).encode(), dtype=np.uint8).copy())
         whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         self.store.replace(save_tensors({**whole, "notes": note}), *self.path)
+
+
+@contextmanager
+def whole_steps() -> Iterator[Callable[[], None]]:
+    """Ctrl-C waits for the end of the step: a state kept in the middle of one would be no step's.
+
+    Gives what to call between steps; it raises the KeyboardInterrupt that was held back.
+    """
+    held = False
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        nonlocal held
+        held = True
+
+    def let_go() -> None:
+        if held:
+            raise KeyboardInterrupt
+
+    here = threading.current_thread() is threading.main_thread()  # no other thread is ever interrupted
+    usual = signal.getsignal(signal.SIGINT)
+    if here and usual is signal.default_int_handler:
+        signal.signal(signal.SIGINT, hold)
+    try:
+        yield let_go
+    finally:
+        if here and usual is signal.default_int_handler:
+            signal.signal(signal.SIGINT, usual)
+    let_go()

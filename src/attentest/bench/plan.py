@@ -136,15 +136,16 @@ class Planner:
         """
         needed: dict[str, Cell] = {}
 
-        def need(cell: Cell) -> None:
-            if cell.key in needed or self.store.is_whole(cell.key):
+        def need(key: str) -> None:
+            if key in needed or self.store.is_whole(key):
                 return
-            for key in cell.inputs.values():
-                need(self.cells[key])
-            needed[cell.key] = cell
+            cell = self.cells[key] if key in self.cells else self.store.cell(key)
+            for other in cell.inputs.values():
+                need(other)
+            needed[key] = cell
 
         for target in targets:
-            need(target)
+            need(target.key)
         return needed
 
 

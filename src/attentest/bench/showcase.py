@@ -32,7 +32,7 @@ def run_demo(
         if finding.config["experiment"] == "permutation" and store.has(finding.key):
             observation = planner.cells[finding.inputs["seed 0"]]
             texts += _texts(finding, observation, store)
-    return result | {"texts": texts}
+    return result | {"store": store_url, "texts": texts}
 
 
 def _texts(finding: Cell, observation: Cell, store: Store) -> list[dict[str, Any]]:

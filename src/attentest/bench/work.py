@@ -17,7 +17,7 @@ from safetensors.torch import load as load_tensors
 
 from attentest.bench.conclusion import conclude, generator
 from attentest.bench.corpora import prepare_corpus, stored_corpus
-from attentest.bench.kept import Kept
+from attentest.bench.kept import Kept, whole_steps
 from attentest.bench.subjects import Stored, load_model, reading_rows
 from attentest.corpus.vectors import load_vectors
 from attentest.engine.contract import Event, OnEvent
@@ -49,22 +49,24 @@ def train_model(cell: Cell, store: Store, device: str, report: Report) -> dict[s
     if "start" in cell.inputs:
         start = load_tensors(store.read(cell.inputs["start"], "model.safetensors"))
     model = build(config, corpus, vocabulary, vectors=vectors, guide=guide, start=start).to(device)
-    training = Training(
-        model,
-        corpus,
-        checkpoint=Kept(store, cell.key),
-        on_progress=_sometimes(report),
-        save_every=float(os.environ.get("ATTENTEST_CHECKPOINT_SECONDS", "5")),
-    )
-    record = training.run()
+    with whole_steps() as let_go:
+        training = Training(
+            model,
+            corpus,
+            checkpoint=Kept(store, cell.key),
+            on_progress=_sometimes(report, let_go),
+            save_every=float(os.environ.get("ATTENTEST_CHECKPOINT_SECONDS", "5")),
+        )
+        record = training.run()
     return {"training.json": spelled(asdict(record)), **to_files(model)}
 
 
-def _sometimes(report: Report) -> Callable[[Progress], None]:
+def _sometimes(report: Report, always: Callable[[], None]) -> Callable[[Progress], None]:
     last = 0.0
 
     def on_progress(progress: Progress) -> None:
         nonlocal last
+        always()
         if time.monotonic() - last > REPORT_EVERY:
             last = time.monotonic()
             report(asdict(progress))

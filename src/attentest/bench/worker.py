@@ -29,7 +29,7 @@ def main(store_url: str, device: str) -> None:
     try:
         while True:
             attempt(keys.get(), store, device, lambda event: _say(out, event))
-    except (KeyboardInterrupt, BrokenPipeError):
+    except KeyboardInterrupt:
         os._exit(130)
 
 
@@ -40,8 +40,11 @@ def _listen(keys: queue.Queue[str]) -> None:
 
 
 def _say(out: TextIO, event: Event) -> None:
-    out.write(json.dumps({"kind": event.kind, "key": event.key, "detail": event.detail}) + "\n")
-    out.flush()
+    try:
+        out.write(json.dumps({"kind": event.kind, "key": event.key, "detail": event.detail}) + "\n")
+        out.flush()
+    except BrokenPipeError as error:  # nobody listens any more; that is no failure of the cell
+        raise KeyboardInterrupt from error
 
 
 if __name__ == "__main__":

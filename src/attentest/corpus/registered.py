@@ -54,7 +54,8 @@ def _parsed(path: Path) -> Registration:
         wrong = [key for key, value in values.items() if key not in known or not isinstance(value, str)]
         wrong += [key for key in ("file", "text", "label") if key not in values]
         problem = f"a wrong or missing {wrong[0]!r}" if wrong else None
-    except (ValueError, OSError) as error:  # both TOMLDecodeError and UnicodeDecodeError are ValueErrors
+    # Both TOMLDecodeError and UnicodeDecodeError are ValueErrors.
+    except (ValueError, OSError, RecursionError) as error:
         problem = f"something unreadable ({error})"
     if problem:
         raise Refusal(
@@ -97,9 +98,12 @@ def _write(path: Path, content: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(content)
-        os.replace(temporary, path)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(content)
+            os.replace(temporary, path)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
     except OSError as error:
         raise Refusal(
             f"data directory {path.parent}",
@@ -128,13 +132,13 @@ def register(
     path = sources.data_dir(data_dir) / "registered" / f"{name}.toml"
     _check_free(path, registration)
     try:
-        whole.encode("utf-8")
+        registration.to_toml().encode("utf-8")
     except UnicodeEncodeError as error:
         raise Refusal(
             f"table {whole!a}",
-            got="a path that is not UTF-8",
-            needs="one that a text file can hold",
-            way_out="Rename the file.",
+            got="a path or column that is not UTF-8",
+            needs="names that a text file can hold",
+            way_out="Rename the file or the column.",
         ) from error
     corpus = registration.read(name)
     _write(path, registration.to_toml())

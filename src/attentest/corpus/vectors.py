@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def _lines(path: Path) -> Iterator[bytes]:
     try:
         with opener(path, "rb") as file:
             yield from file
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise _refused(path, f"a file that cannot be read ({error})") from error
 
 

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import queue
+import signal
 import subprocess
 import threading
 from collections import Counter
@@ -36,18 +37,23 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            errors="replace",
             env=os.environ | ONE_THREAD,
         )
-        threading.Thread(target=self._listen, args=(heard,), daemon=True).start()
+        self.ears = threading.Thread(target=self._listen, args=(heard,), daemon=True)
+        self.ears.start()
 
     def _listen(self, heard: queue.Queue[tuple[Worker, Event | None]]) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            # A worker killed while writing leaves a torn line; its death is reported all the same.
-            with contextlib.suppress(ValueError, KeyError):
-                said = json.loads(line)
-                heard.put((self, Event(said["kind"], said["key"], said.get("detail", {}))))
-        heard.put((self, None))
+        try:
+            with self.process.stdout as lines:
+                for line in lines:
+                    # A worker killed while writing leaves a torn line; its death is reported all the same.
+                    with contextlib.suppress(ValueError, KeyError, TypeError):
+                        said = json.loads(line)
+                        heard.put((self, Event(said["kind"], said["key"], said.get("detail", {}))))
+        finally:
+            heard.put((self, None))
 
     def give(self, key: str) -> None:
         """Hand over a cell; a worker that is already dead will be heard of by its closed pipe."""
@@ -69,8 +75,11 @@ class Worker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        self.ears.join(PATIENCE)
+
+    def interrupt(self) -> None:
+        """As Ctrl-C does in a terminal; whoever is interrupted without one must pass it on."""
+        self.process.send_signal(signal.SIGINT)
 
 
 @dataclass
@@ -97,9 +106,20 @@ class Local:
                     worker.cell = None
                 on_event(event)
             finished = True
+        except KeyboardInterrupt:
+            self._interrupt(alive)
+            raise
         finally:
             for worker in alive:
                 worker.end(at_once=not finished)
+
+    def _interrupt(self, alive: list[Worker]) -> None:
+        """Let each worker keep the steps it has taken."""
+        for worker in alive:
+            worker.interrupt()
+        for worker in alive:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                worker.process.wait(PATIENCE)
 
     def _hand_out(
         self,

@@ -95,8 +95,8 @@ def _show_claims(claims: list[Document], console: Console) -> None:
         for claim in (c for c in claims if c["says"] == says):
             line = Text("  ")
             line.append(f"{claim['verdict']:10}", style=VERDICT[claim["verdict"]])
-            line.append(f"{claim['corpus']}, {claim['encoder']} + {claim['attention']}: {claim['reason']}")
-            console.print(line)
+            line.append(f"{claim['corpus']}: {claim['encoder']} + {claim['attention']} ({claim['reason']})")
+            console.print(line, soft_wrap=True)
 
 
 def show_demo(document: Document, console: Console) -> None:
@@ -108,23 +108,23 @@ def show_demo(document: Document, console: Console) -> None:
     for text in document["texts"]:
         console.print()
         title = (
-            f"{text['corpus']}, {text['encoder']} + {text['attention']}: predicts {text['predicted']}; "
-            f"shuffling attention moves the output by {number(text['median_change'])}; "
-            f"largest weight {number(max(text['weights']))}"
+            f"{text['corpus']}: {text['encoder']} + {text['attention']} says {text['predicted']}; shuffled, "
+            f"its output moves {number(text['median_change'])} (top weight {number(max(text['weights']))})"
         )
         console.print(strip(title, text["tokens"], text["weights"], text["rationale"], text["query"]))
     console.print()
     console.print(Text("What to try next", style="bold"))
-    for line in NEXT:
-        console.print(f"  {line}", markup=False, highlight=False)
+    store = document["store"]
+    for command, why in NEXT:
+        console.print(f"  attentest {command.format(store=store):46} {why}", markup=False, highlight=False)
 
 
 NEXT = (
-    "attentest list                                  what the store now holds",
-    "attentest conclude                              every number again, from the stored rows",
-    "attentest corpora list                          other corpora, and how to get them",
-    "attentest corpora add mine reviews.csv --text review --label stars",
-    "attentest train mine --encoder cnn --projection sparsemax",
+    ("list --store {store}", "what was kept"),
+    ("conclude --store {store}", "every number again, from stored rows"),
+    ("corpora list", "other corpora, and how to get them"),
+    ("corpora add mine FILE.csv --text COL --label COL", "your own texts"),
+    ("train mine --encoder cnn --projection sparsemax", "and a model for them"),
 )
 
 

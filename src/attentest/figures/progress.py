@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from attentest.engine.contract import Event
+from attentest.figures.terminal import harmless
 from attentest.store.cell import Cell
 
 WEIGHT = {"model": 20.0}  # a training counts as twenty other cells when guessing the time left
@@ -33,10 +34,9 @@ class ProgressBars:
     """One bar for everything with the time left, one for each cell that is being done."""
 
     def __init__(self, title: str) -> None:
-        self.title = title
         self.console = Console(stderr=True)
         self.bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f}%"),
             TimeElapsedColumn(),
@@ -45,11 +45,12 @@ class ProgressBars:
             TextColumn("{task.fields[note]}"),
             console=self.console,
             transient=True,
+            disable=not self.console.is_terminal,  # a log gets failures, not bars
         )
         self.cells: Mapping[str, Cell] = {}
         self.running: dict[str, TaskID] = {}
         self.shares: dict[str, float] = {}
-        self.whole = self.bars.add_task(title, total=None, note="")
+        self.whole = self.bars.add_task(harmless(title), total=None, note="")
 
     def __enter__(self) -> ProgressBars:
         self.bars.start()
@@ -83,9 +84,8 @@ class ProgressBars:
             self.bars.remove_task(self.running.pop(event.key))
             self.shares[event.key] = 1.0
         if event.kind in ("failed", "retried"):
-            self.console.print(
-                f"{self._named(event.key)}: {event.detail.get('error')}", style="red", markup=False
-            )
+            said = harmless(f"{self._named(event.key)}: {event.detail.get('error')}")
+            self.console.print(said, style="red", markup=False, highlight=False)
         done = sum(self._weight(key) * share for key, share in self.shares.items())
         self.bars.update(self.whole, completed=done, note=f"{len(self.shares)}/{len(self.cells)} cells")
 

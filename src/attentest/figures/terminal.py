@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 import pandas as pd
+from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -68,35 +69,45 @@ def number(value: float) -> str:
     return "–" if value is None or math.isnan(value) else f"{value:.3f}"
 
 
-def findings_table(findings: pd.DataFrame, title: str) -> Table:
-    """Estimate, interval, null, n and what was left out: a finding is never printed without them."""
-    table = Table(title=title, title_justify="left", header_style="bold")
-    for heading in ("corpus", "model", "measure", "group"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("estimate", "95 % interval", "null", "n", "seeds", "left out"):
-        table.add_column(heading, justify="right")
-    for row in findings.to_dict("records"):
-        model = f"{row['encoder']} + {row['attention']}"
-        if row["projection"] != "softmax":
-            model += f" + {row['projection']}"
-        table.add_row(
-            row["corpus"],
-            model,
-            row["measure"],
-            harmless(row["group"]),
-            number(row["estimate"]),
-            f"{number(row['low'])} .. {number(row['high'])}",
-            number(row["null"]),
-            str(row["n"]),
-            str(row["seeds"]),
-            f"{row['excluded']} ({row['why']})" if row["excluded"] else "0",
-        )
-    return table
+def findings_table(findings: pd.DataFrame, title: str) -> RenderableType:
+    """Estimate, interval, null, n and what was left out: a finding is never printed without them.
+
+    One block a model, so that everything fits a terminal of eighty columns.
+    """
+    blocks: list[RenderableType] = [Text(harmless(title), style="bold")]
+    for (corpus, model), rows in findings.groupby(["corpus", _model(findings)], sort=False):
+        table = Table(header_style="dim", box=None, pad_edge=False)
+        table.add_column("", min_width=24)
+        for heading, width in (("estimate", 8), ("95 % interval", 16), ("null", 6), ("n", 6), ("seeds", 5)):
+            table.add_column(heading, justify="right", no_wrap=True, min_width=width)
+        blocks += [Text(), Text(harmless(f"{corpus}: {model}"), style="bold"), table]
+        for row in rows.to_dict("records"):
+            group = "" if row["group"] == "overall" else f", {row['group']}"
+            table.add_row(
+                "  " + harmless(row["measure"].replace("-", " ") + group),
+                number(row["estimate"]),
+                f"{number(row['low'])} .. {number(row['high'])}",
+                number(row["null"]),
+                str(row["n"]),
+                str(row["seeds"]),
+            )
+            if row["excluded"]:
+                left_out = f"    {row['excluded']} texts left out ({row['why']})"
+                blocks.append(Text(harmless(left_out), style="dim"))
+    return Group(*blocks)
+
+
+def _model(findings: pd.DataFrame) -> pd.Series:
+    """A grid point in words; softmax goes without saying."""
+    projection = findings["projection"].map(lambda name: "" if name == "softmax" else f" + {name}")
+    return (findings["encoder"] + " + " + findings["attention"] + projection).rename("model")
 
 
 def plain_table(headings: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> Table:
     """Rows under headings."""
-    table = Table(title=title or None, title_justify="left", header_style="bold")
+    table = Table(
+        title=title or None, title_justify="left", header_style="bold", box=SIMPLE_HEAD, pad_edge=False
+    )
     for heading in headings:
         table.add_column(heading, overflow="fold")
     for row in rows:

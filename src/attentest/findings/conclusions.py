@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from attentest.findings import performance, permutation
 from attentest.findings.record import Finding
 
 
+@runtime_checkable
 class Conclude(Protocol):
     """From the rows of all seeds (column `seed`) to findings."""
 

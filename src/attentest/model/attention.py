@@ -7,7 +7,7 @@ modules get no weight decay.
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -18,6 +18,7 @@ from attentest.shapes import Hidden, Query
 Scores = Float[Tensor, "batch unit"]
 
 
+@runtime_checkable
 class Attention(Protocol):
     """What every attention is: a module from hidden states and a query to raw scores."""
 

@@ -41,7 +41,7 @@ def mean_over(hidden: Tensor, present: Tensor) -> Tensor:
     return (hidden * real).sum(1) / real.sum(1).clamp_min(1)
 
 
-# Below this width our LSTM spends its time in calls and torch's wins; above, arithmetic decides and ours does.
+# Below this width our LSTM spends its time in calls and torch's wins; above, arithmetic decides.
 OWN_ROAD_FROM = 64
 
 

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -49,6 +49,7 @@ class Record:
     scores: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
+@runtime_checkable
 class Checkpoint(Protocol):
     """Where an unfinished training is kept."""
 

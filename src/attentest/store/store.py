@@ -6,6 +6,7 @@ made elsewhere and renamed into place, so not even an empty folder is ever seen.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import errno
 import hashlib
@@ -16,7 +17,6 @@ import socket
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,12 +67,7 @@ class Store:
         content = self._read("cells", key, name)
         written = self.about(key)["files"].get(name, {}).get("sha256")
         if hashlib.sha256(content).hexdigest() != written:
-            raise Refusal(
-                f"cell {short(key)}",
-                got=f"a {name} that is not what was written",
-                needs="the file as it was stored",
-                way_out=f"Remove the folder cells/{key} from the store and run again.",
-            )
+            raise _damaged(key, name)
         return content
 
     def holds(self, key: str, name: str) -> bool:
@@ -85,7 +80,11 @@ class Store:
 
     def about(self, key: str) -> dict[str, Any]:
         """The cell's own description."""
-        return json.loads(self._read("cells", key, "cell.json"))
+        content = self._read("cells", key, "cell.json")
+        try:
+            return json.loads(content)
+        except ValueError as error:
+            raise _damaged(key, "cell.json") from error
 
     def cell(self, key: str) -> Cell:
         """What the cell, done or only planned, is made from."""
@@ -106,29 +105,32 @@ class Store:
         with self._disk():
             if self.local:
                 self._move_in(cell.key, whole)
-            else:
+            elif not self.is_whole(cell.key):
                 for name, content in whole.items():
                     self.files.pipe_file(self._path("cells", cell.key, name), content)
         self.forget("failures", f"{cell.key}.json")
         self.forget("partial", cell.key)
 
     def _move_in(self, key: str, whole: Mapping[str, bytes]) -> None:
-        made = Path(self._path("making", f"{key}-{uuid.uuid4().hex}"))
+        made, aside = (Path(self._path("making", f"{key}-{uuid.uuid4().hex}")) for _ in range(2))
         made.mkdir(parents=True)
         try:
             for name, content in whole.items():
                 (made / name).write_bytes(content)
             target = Path(self._path("cells", key))
             target.parent.mkdir(exist_ok=True)
-            if self.has(key) and not self.is_whole(key):
-                shutil.rmtree(target)  # it travelled without some of its files, and we have them all
+            if not self.is_whole(key):
+                # It travelled without some of its files, or a copy of it stopped half-way; we have them all.
+                with contextlib.suppress(FileNotFoundError):
+                    target.rename(aside)
             try:
                 made.rename(target)
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
         finally:
-            shutil.rmtree(made, ignore_errors=True)
+            for left in (made, aside):
+                shutil.rmtree(left, ignore_errors=True)
 
     # --- plans, failures, unfinished work
 
@@ -150,10 +152,8 @@ class Store:
 
     def failures(self) -> dict[str, dict[str, Any]]:
         """What failed last time it was tried."""
-        return {
-            name.removesuffix(".json"): json.loads(self._read("failures", name))
-            for name in sorted(self._names("failures"))
-        }
+        found = {name: self.find("failures", name) for name in sorted(self._names("failures"))}
+        return {n.removesuffix(".json"): json.loads(content) for n, content in found.items() if content}
 
     def replace(self, content: bytes, *path: str) -> None:
         """Write one file, at once or not at all."""
@@ -179,20 +179,28 @@ class Store:
             return None
 
     def forget(self, *path: str) -> None:
-        """Remove a file or folder that may be there."""
+        """Remove a file or folder that may be there; one that another run is just filling stays."""
         try:
             self.files.rm(self._path(*path), recursive=True)
-        except FileNotFoundError:
-            return
+        except OSError as error:
+            if not isinstance(error, FileNotFoundError) and error.errno != errno.ENOTEMPTY:
+                raise
 
     def sweep(self) -> None:
-        """Remove what writers killed more than a day ago left half made."""
-        if not self.local:
-            return
-        for name in self._names("making"):
+        """Remove what killed writers left: notes on cells that are done, and what is half made for a day.
+
+        Tidying may fail: others write and sweep here too, and a store that is only read need not be tidy.
+        """
+        for folder in ("failures", "partial"):
+            for name in self._names(folder):
+                if self.is_whole(name.removesuffix(".json")):
+                    with contextlib.suppress(OSError):
+                        self.forget(folder, name)
+        for name in self._names("making") if self.local else ():
             left = Path(self._path("making", name))
-            if time.time() - left.stat().st_mtime > STALE:
-                shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                if time.time() - left.stat().st_mtime > STALE:
+                    shutil.rmtree(left) if left.is_dir() else left.unlink()
 
     def resolve(self, prefix: str) -> str:
         """The key that begins so, among cells and plans; none or several is refused."""
@@ -230,7 +238,7 @@ class Store:
             )
         return found
 
-    @contextmanager
+    @contextlib.contextmanager
     def _disk(self) -> Iterator[None]:
         try:
             yield
@@ -243,6 +251,15 @@ class Store:
                 needs="a folder that can be written and has room",
                 way_out="Free some space or give another --store; what is done is kept.",
             ) from error
+
+
+def _damaged(key: str, name: str) -> Refusal:
+    return Refusal(
+        f"cell {short(key)}",
+        got=f"a {name} that is not what was written",
+        needs="the file as it was stored",
+        way_out=f"Remove the folder cells/{key} from the store and run again.",
+    )
 
 
 def spelled(value: Any) -> bytes:

@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 
 def to_parquet(rows: Sequence[dict[str, Any]] | pd.DataFrame) -> bytes:
     """The same rows give the same bytes."""
-    table = (
-        pa.Table.from_pandas(rows, preserve_index=False)
-        if isinstance(rows, pd.DataFrame)
-        else pa.Table.from_pylist(list(rows))
-    )
+    if isinstance(rows, pd.DataFrame):
+        table = pa.Table.from_pandas(rows, preserve_index=False)
+    else:
+        # Of the columns `from_pylist` would take those of the first row, and drop the others silently.
+        columns = dict.fromkeys(name for row in rows for name in row)
+        table = pa.table({name: [row.get(name) for row in rows] for name in columns})
     sink = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata(None), sink, compression="zstd")
     return sink.getvalue().to_pybytes()

@@ -81,18 +81,20 @@ def load_study(name_or_path: str) -> Study:
     own = dict(_embedded())
     if f"{name_or_path}.toml" in own:
         return _parse(own[f"{name_or_path}.toml"], name_or_path)
-    path = Path(name_or_path)
-    if path.suffix != ".toml" or not path.is_file():
+    try:
+        path = Path(name_or_path)
+        text = path.read_text(encoding="utf-8") if path.suffix == ".toml" else None
+    except FileNotFoundError:
+        text = None
+    except (OSError, ValueError) as error:  # a bad byte and a NUL in a path are ValueErrors
+        raise _broken(name_or_path, str(error)) from error
+    if text is None:
         raise Refusal(
             f"study {name_or_path!r}",
             got="neither the name of a study nor a TOML file",
             needs=f"one of {', '.join(names())}, or the path of a .toml file",
             way_out="See docs/guides/studies.md for how to write one.",
         )
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise _broken(name_or_path, str(error)) from error
     return _parse(text, name_or_path)
 
 
@@ -107,10 +109,25 @@ def _broken(name: str, why: str) -> Refusal:
 
 def _parse(text: str, name: str) -> Study:
     try:
-        return Study.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
+        study = Study.model_validate(tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise _broken(name, f"broken TOML ({error})") from error
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise _broken(name, f"a wrong field {place}: {first['msg'].lower()}") from error
+    for setting in study.model:
+        if setting in ELSEWHERE:
+            raise _broken(name, f"{setting} in [model], where it would be ignored: {ELSEWHERE[setting]}")
+    return study
+
+
+# What every point of the grid has of its own cannot be shared by all of them.
+ELSEWHERE = {
+    "encoder": "it belongs in [grid]",
+    "attention": "it belongs in [grid]",
+    "projection": "it belongs in [grid]",
+    "seed": "`seeds` says how many there are, from 0 on",
+    "guide": "the experiments name it",
+    "start_from": "the experiments name it",
+}

@@ -1,0 +1,67 @@
+"""The straightforward way: what anyone would write with torch on the first day. The measure of our speed."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from attentest.corpus.batch import IndexedSplit, buckets
+
+
+class PlainModel(nn.Module):
+    """Embedding, BiLSTM or token-wise tanh, additive attention, one sigmoid logit."""
+
+    def __init__(self, words: int, emb: int, hidden: int, encoder: str) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(words, emb, padding_idx=0)
+        self.encoder = encoder
+        if encoder == "bilstm":
+            self.lstm = nn.LSTM(emb, hidden, batch_first=True, bidirectional=True)
+            width = 2 * hidden
+        else:
+            self.dense = nn.Linear(emb, hidden)
+            width = hidden
+        self.attend = nn.Sequential(
+            nn.Linear(width, width // 2), nn.Tanh(), nn.Linear(width // 2, 1, bias=False)
+        )
+        self.out = nn.Linear(width, 1)
+
+    def forward(self, tokens, mask):
+        embedded = self.embedding(tokens)
+        if self.encoder == "bilstm":
+            packed = pack_padded_sequence(embedded, mask.sum(1), batch_first=True, enforce_sorted=False)
+            hidden, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
+        else:
+            hidden = torch.tanh(self.dense(embedded))
+        weights = self.attend(hidden).squeeze(-1).masked_fill(~mask, float("-inf")).softmax(-1)
+        return self.out((weights[..., None] * hidden).sum(1)).squeeze(-1), weights, hidden
+
+
+def plain_epoch(model: PlainModel, adam: torch.optim.Adam, split: IndexedSplit, size: int, rng) -> float:
+    """One epoch over the same batches."""
+    total = 0.0
+    for rows in buckets(split.lengths, size, rng=rng):
+        batch = split.batch(rows)
+        adam.zero_grad()
+        logits, _, _ = model(batch.tokens, batch.mask)
+        loss = nn.functional.binary_cross_entropy_with_logits(logits, batch.labels.float(), reduction="sum")
+        loss.backward()
+        adam.step()
+        total += loss.item()
+    return total
+
+
+def plain_permutations(model, reading, count: int, rng: torch.Generator) -> torch.Tensor:
+    """Text by text, permutation by permutation, a context vector and a decoder call each."""
+    medians = []
+    dense = model.decoder.dense
+    for hidden, weights, mask in zip(reading.hidden, reading.weights, reading.mask, strict=True):
+        real = int(mask.sum())
+        own = torch.sigmoid(dense(weights[:real] @ hidden[:real]))
+        changes = []
+        for _ in range(count):
+            order = torch.randperm(real, generator=rng)
+            changes.append((torch.sigmoid(dense(weights[:real][order] @ hidden[:real])) - own).abs())
+        medians.append(torch.stack(changes).median())
+    return torch.stack(medians)

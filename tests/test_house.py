@@ -1,0 +1,148 @@
+"""The house tests itself: imports run downhill, the gallery never sees torch, files stay readable."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attentest.corpus.sources import CORPORA
+from attentest.experiments.catalogue import EXPERIMENTS
+from attentest.experiments.contract import AbstractExperiment
+from attentest.findings.cards import CARDS
+from attentest.findings.conclusions import CONCLUSIONS
+from attentest.studies.recipe import load_study, names
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "attentest"
+
+# What each part of the house may use; everything may use `refusal`.
+MAY_IMPORT = {
+    "refusal": set(),
+    "shapes": set(),
+    "findings": set(),
+    "corpus": set(),
+    "store": set(),
+    "engine": set(),
+    "studies": set(),
+    "model": {"corpus", "shapes", "findings"},
+    "evidence": {"model", "corpus", "shapes"},
+    "experiments": {"evidence", "model", "corpus", "shapes", "findings"},
+    "bench": {"experiments", "evidence", "model", "corpus", "findings", "store", "engine", "studies"},
+    "figures": {"findings", "store", "engine"},
+    "cli": {"bench", "corpus", "figures", "store", "studies"},
+    "__main__": {"cli"},
+    "__init__": {"bench", "corpus", "model"},
+}
+
+
+def imports(path):
+    """The parts of the house this file uses, however and wherever it imports them."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{name.name}" for name in node.names}
+    return {name.split(".")[1] for name in found if name.startswith("attentest.")}
+
+
+def files_of(part):
+    return [file for file in (SOURCE / f"{part}.py", *SOURCE.glob(f"{part}/*.py")) if file.exists()]
+
+
+@pytest.mark.parametrize("part", MAY_IMPORT)
+def test_imports_only_run_downhill(part):
+    used = set().union(*(imports(file) for file in files_of(part))) - {part, "refusal"}
+    assert files_of(part) and used <= MAY_IMPORT[part]
+
+
+def test_every_part_of_the_house_is_in_the_table():
+    parts = {path.name.removesuffix(".py") for path in SOURCE.iterdir() if not path.name.startswith("__")}
+    assert parts - {"py.typed"} <= set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "import attentest.bench.plan",
+        "from attentest.bench import plan",
+        "from attentest import bench",
+        "def f():\n    from attentest.bench.plan import Planner",
+        "import attentest.bench as b",
+    ],
+)
+def test_no_way_of_writing_an_import_escapes(written, tmp_path):
+    path = tmp_path / "file.py"
+    path.write_text(written)
+    assert imports(path) == {"bench"}
+
+
+GALLERY = ["attentest.store.store", "attentest.findings.conclusions", "attentest.figures.documents"]
+
+
+@pytest.mark.parametrize(
+    ("module", "loads_torch"),
+    [(m, False) for m in (*GALLERY, "attentest", "attentest.cli", "attentest.bench.conclusion")]
+    + [("attentest.model.seam", True)],  # the check can see torch when torch is there
+)
+def test_the_gallery_opens_without_torch(module, loads_torch):
+    code = f"import {module}, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == loads_torch
+
+
+def test_no_file_is_longer_than_a_sitting():
+    long = {str(path): n for path in SOURCE.rglob("*.py") if (n := len(path.read_text().splitlines())) > 300}
+    assert not long, "which idea in each deserves a name?"
+
+
+def test_only_the_edges_import_late():
+    late = []
+    for path in SOURCE.rglob("*.py"):
+        if path.name in ("cli.py", "__init__.py", "__main__.py"):
+            continue
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef):
+                late += [path for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert not late
+
+
+def test_classes_are_abstract_or_final():
+    def below(kind):
+        for child in kind.__subclasses__():
+            yield child
+            yield from below(child)
+
+    unfinished = [k for k in below(AbstractExperiment) if k.__module__.startswith("attentest")]
+    assert unfinished and all(getattr(kind, "__final__", False) for kind in unfinished)
+
+
+def test_every_experiment_has_a_conclusion_and_every_card_an_experiment():
+    assert set(EXPERIMENTS) == set(CONCLUSIONS)
+    assert {card.split("/")[0] for card in CARDS} == set(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_study_of_the_package_can_be_read(name):
+    assert load_study(name).study == name
+
+
+def cited():
+    keys = {kind.cite for kind in EXPERIMENTS.values()} | {card.paper for card in CARDS.values()}
+    keys |= {source.cite for source in CORPORA.values()} | {load_study(name).cite for name in names()}
+    return sorted(keys - {""})
+
+
+@pytest.mark.parametrize("key", cited())
+def test_every_citation_resolves(key):
+    assert f"{{{key}," in (ROOT / "docs" / "references.bib").read_text()
+
+
+def test_nothing_is_pickled_and_nothing_left_unfinished():
+    forbidden = re.compile(
+        r"\bpickle\b|torch\.(load|save)\(|TODO|FIXME|NotImplementedError|except Exception: *pass"
+    )
+    guilty = [str(path) for path in SOURCE.rglob("*.py") if forbidden.search(path.read_text())]
+    assert not [path for path in guilty if "files.py" not in path and "local.py" not in path]

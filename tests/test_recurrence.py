@@ -1,0 +1,83 @@
+"""Our LSTM against torch's: the same numbers by two roads, and proof that ours was the one taken."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from attentest.model import encoders
+from attentest.model.encoders import OWN_ROAD_FROM, Recurrent
+from attentest.model.recurrence import BidirectionalLSTM, reversal
+
+
+def by_torch(encoder, rows, places, present):
+    embedded = nn.functional.embedding(places, rows)
+    lengths = present.sum(1)
+    packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
+    return pad_packed_sequence(encoder.cell(packed)[0], batch_first=True, total_length=places.shape[1])[0]
+
+
+def text(lengths, words=7, emb=5, dtype=torch.float32):
+    torch.manual_seed(0)
+    rows = torch.randn(words, emb, dtype=dtype, requires_grad=True)
+    places = torch.randint(0, words, (len(lengths), max(lengths)))
+    present = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
+    return rows, places, present
+
+
+@pytest.mark.parametrize("lengths", [(6, 3, 1, 5), (1,), (2, 2), (1, 1, 1), (40, 7)])
+def test_our_lstm_equals_torchs_in_values_and_gradients(lengths, monkeypatch):
+    calls = []
+    apply = BidirectionalLSTM.apply
+    monkeypatch.setattr(encoders.BidirectionalLSTM, "apply", lambda *given: calls.append(1) or apply(*given))
+    rows, places, present = text(lengths)
+    encoder = Recurrent(5, OWN_ROAD_FROM, nn.LSTM)
+    probe = torch.randn(len(lengths), max(lengths), encoder.width) * present[..., None]
+
+    def gradients(hidden):
+        encoder.zero_grad()
+        rows.grad = None
+        (hidden * probe).sum().backward()
+        return [rows.grad.clone(), *(p.grad.clone() for p in encoder.parameters())]
+
+    ours = encoder(rows, places, present)
+    assert calls == [1], "the road under test was not taken"
+    torchs = by_torch(encoder, rows, places, present)
+    torch.testing.assert_close(ours.hidden[present], torchs[present], atol=1e-6, rtol=1e-5)
+    for mine, other in zip(gradients(ours.hidden), gradients(torchs), strict=True):
+        torch.testing.assert_close(mine, other, atol=1e-4, rtol=1e-4)
+
+
+def test_the_last_state_joins_the_ends_of_both_directions():
+    rows, places, present = text((4, 2))
+    encoder = Recurrent(5, OWN_ROAD_FROM, nn.LSTM)
+    packed = pack_padded_sequence(
+        nn.functional.embedding(places, rows), present.sum(1), batch_first=True, enforce_sorted=False
+    )
+    _, (last, _) = encoder.cell(packed)
+    torch.testing.assert_close(encoder(rows, places, present).last, torch.cat([last[0], last[1]], dim=1))
+
+
+def test_the_adjoint_is_right_in_double_precision():
+    rows, places, present = text((4, 2, 1), words=4, emb=3, dtype=torch.float64)
+    torch.manual_seed(1)
+    sizes = [(16, 3), (2, 8, 2), (16,)]
+    weights = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in sizes]
+
+    def hidden(rows, *weights):
+        out = BidirectionalLSTM.apply(rows, places, present.sum(1), *weights)
+        return out * present[..., None]
+
+    assert torch.autograd.gradcheck(hidden, (rows, *weights))
+
+
+@pytest.mark.parametrize(("cell", "hidden"), [(nn.LSTM, OWN_ROAD_FROM - 1), (nn.GRU, OWN_ROAD_FROM)])
+def test_narrow_lstms_and_grus_take_torchs_road(cell, hidden):
+    assert not Recurrent(5, hidden, cell).takes_own_road(torch.device("cpu"))
+    assert not Recurrent(5, OWN_ROAD_FROM, nn.LSTM).takes_own_road(torch.device("cuda"))
+
+
+def test_reversing_twice_changes_nothing():
+    turn = reversal(torch.tensor([3, 1, 5]), 5)
+    assert turn[:, 0].tolist() == [2, 1, 0, 3, 4]
+    assert torch.equal(turn.gather(0, turn), torch.arange(5)[:, None].expand(5, 3))

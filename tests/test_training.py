@@ -1,0 +1,202 @@
+"""Training: it learns what was planted, repeats bit for bit, and keeps to its protocol."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import attentest as at
+from attentest.corpus.batch import IndexedSplit
+from attentest.corpus.vocabulary import Vocabulary
+from attentest.model.building import build
+from attentest.model.config import PROTOCOLS, ModelConfig, resolved
+from attentest.model.reader import readings, split_logits
+from attentest.model.training import Training
+from attentest.refusal import Refusal
+from tests.toys import toy_corpus, toy_model
+
+SMALL = {"hidden": 16, "embedding": 12, "epochs": 4}
+
+
+def weights_by_id(model, corpus, split="test"):
+    indexed = IndexedSplit(corpus.splits()[split], model.vocabulary, corpus.labels)
+    found = {}
+    for rows, reading in readings(model, indexed):
+        for place, row in enumerate(rows):
+            length = len(indexed.examples[row].tokens)
+            found[indexed.examples[row].id] = reading.weights[place, :length].numpy()
+    return found
+
+
+@pytest.mark.parametrize("encoder", ["average", "bilstm", "cnn", "bigru", "mlp", "identity", "cnn-wen"])
+def test_a_planted_word_is_learnt(planted, encoder):
+    model = at.train(planted, encoder=encoder, embedding=12, hidden=16, epochs=8, learning_rate=0.01)
+    assert model.record.scores["test"]["accuracy"] > 0.9
+
+
+def test_attention_without_context_finds_the_planted_word_of_one_class(planted):
+    """Of one class only: to tell two words apart it is enough to look for one of them."""
+    model = at.train(planted, encoder="average", embedding=12, hidden=16, epochs=8, learning_rate=0.01)
+    weights = weights_by_id(model, planted)
+
+    def hits(label, weight_of):
+        texts = [e for e in planted.test if e.label == label]
+        return np.mean([int(weight_of(e).argmax()) in (e.rationale or ()) for e in texts])
+
+    rng = np.random.default_rng(0)
+    assert max(hits(label, lambda e: weights[e.id]) for label in planted.labels) > 0.9
+    assert max(hits(label, lambda e: rng.random(len(e.tokens))) for label in planted.labels) < 0.5
+
+
+@pytest.mark.parametrize("projection", ["softmax", "gumbel-softmax(0.8)", "sparsemax"])
+def test_the_same_seed_gives_the_same_bits(planted, projection):
+    one, two = (at.train(planted, encoder="bilstm", projection=projection, seed=3, **SMALL) for _ in range(2))
+    assert all(
+        torch.equal(a, b) for a, b in zip(one.state_dict().values(), two.state_dict().values(), strict=True)
+    )
+    other = at.train(planted, encoder="bilstm", projection=projection, seed=4, **SMALL)
+    assert not torch.equal(one.embedding.weight, other.embedding.weight)
+
+
+def test_training_leaves_torchs_own_generator_alone(planted):
+    torch.manual_seed(11)
+    expected = torch.rand(1)
+    torch.manual_seed(11)
+    at.train(planted, encoder="average", **{**SMALL, "epochs": 1})
+    assert torch.equal(torch.rand(1), expected)
+
+
+def test_padding_stays_exactly_zero(planted):
+    model = at.train(planted, encoder="cnn", **SMALL)
+    assert (model.embedding.weight[0] == 0).all()
+
+
+def test_it_stops_once_dev_is_perfect_and_never_keeps_the_first_epoch(planted):
+    model = at.train(planted, encoder="identity", embedding=12, epochs=60, patience=60, learning_rate=0.01)
+    record = model.record
+    assert len(record.history) < 60 and record.history[-1]["dev"]["accuracy"] == 1.0
+    assert record.chosen >= 2
+    auc = [epoch["dev"]["auc"] for epoch in record.history[1:]]
+    assert record.history[record.chosen - 1]["dev"]["auc"] == max(auc)
+
+
+def test_patience_ends_a_training_that_no_longer_improves(planted):
+    model = at.train(planted, encoder="average", labels="shuffled", patience=2, **{**SMALL, "epochs": 60})
+    assert len(model.record.history) < 60
+
+
+def test_shuffled_labels_teach_nothing(planted):
+    model = at.train(planted, encoder="average", labels="shuffled", **SMALL)
+    assert model.record.scores["test"]["accuracy"] < 0.75
+
+
+def test_zero_epochs_is_the_untrained_model(planted):
+    model = at.train(planted, encoder="average", **{**SMALL, "epochs": 0})
+    fresh = build(model.config, planted, model.vocabulary)
+    assert torch.equal(model.embedding.weight, fresh.embedding.weight)
+    assert model.record.chosen == 0 and model.record.history == []
+    assert 0 <= model.record.scores["test"]["accuracy"] <= 1
+
+
+@pytest.mark.parametrize("part", ["embedding", "encoder", "attention", "decoder"])
+def test_a_frozen_part_does_not_move(planted, part):
+    model = at.train(planted, encoder="average", freeze=[part], **SMALL)
+    fresh = build(model.config, planted, model.vocabulary)
+    moved = {
+        name.split(".")[0]
+        for name, tensor in model.state_dict().items()
+        if not torch.equal(tensor, fresh.state_dict()[name])
+    }
+    assert moved == {"embedding", "encoder", "attention", "decoder"} - {part}
+
+
+def test_attention_parameters_feel_no_weight_decay():
+    corpus = toy_corpus()
+    training = Training(toy_model(corpus, weight_decay=0.1), corpus)
+    decayed, plain = training.optimiser.param_groups
+    attention = {id(p) for p in training.model.attention.parameters()}
+    assert decayed["weight_decay"] == 0.1 and plain["weight_decay"] == 0.0
+    assert {id(p) for p in plain["params"]} == attention
+    assert not attention & {id(p) for p in decayed["params"]}
+
+
+def test_the_rarer_class_weighs_more():
+    corpus = toy_corpus(lengths=(3,) * 9)
+    few = replace(corpus, train=tuple(e for n, e in enumerate(corpus.train) if e.label == "no" or n == 1))
+    training = Training(toy_model(few), few)
+    assert float(training.positive_weight) == 5 / 1  # N / N_pos - 1 with five "no" and one "yes"
+
+
+def test_a_guide_decides_where_a_model_looks(planted):
+    base = at.train(planted, encoder="average", **SMALL)
+    guide = {
+        k: v for split in ("train", "dev", "test") for k, v in weights_by_id(base, planted, split).items()
+    }
+    guided = at.train(planted, encoder="average", projection="stored", guide=guide, **SMALL)
+    for name, weights in weights_by_id(guided, planted).items():
+        np.testing.assert_allclose(weights, guide[name], atol=1e-7)
+    del guide[planted.test[0].id]
+    with pytest.raises(Refusal, match="stored attention for text"):
+        at.train(planted, encoder="average", projection="stored", guide=guide, **SMALL)
+
+
+def test_impossible_answers_get_no_probability():
+    corpus = toy_corpus(query=True, labels=("a", "b", "c"), candidates=True)
+    model = toy_model(corpus)
+    split = IndexedSplit(corpus.test, model.vocabulary, corpus.labels)
+    logits = split_logits(model, split)
+    assert torch.isinf(logits[~torch.from_numpy(split.possible)]).all()
+    assert Training(model, corpus).run().scores["test"]["accuracy"] >= 0
+
+
+def test_word_vectors_come_from_a_file(planted, tmp_path):
+    words = Vocabulary.build(planted.train).words[4:]
+    path = tmp_path / "vectors.txt"
+    path.write_text("".join(f"{word} {n % 7} 0.5 -1\n" for n, word in enumerate(words[:50])))
+    model = at.train(planted, encoder="average", vectors=str(path), epochs=0, hidden=8)
+    assert model.config.embedding == 3 and model.config.vectors.startswith("file:")
+    assert model.embedding.weight[model.vocabulary.index[words[3]]].tolist() == [3.0, 0.5, -1.0]
+    assert (model.embedding.weight[model.vocabulary.index[words[60]]] == 0).all(), (
+        "missing words are zero (A5)"
+    )
+
+
+@pytest.mark.parametrize("family", PROTOCOLS)
+def test_resolving_writes_every_default_out(family):
+    query = family != "classification"
+    config = resolved(ModelConfig(), family=family, classes=3, has_query=query)
+    protocol = PROTOCOLS[family]
+    assert (config.epochs, config.batch_size) == (protocol.epochs, protocol.batch_size)
+    assert config.decoder == ("two-layer" if query else "softmax")
+    assert config.vectors == f"random({protocol.scale})"
+    assert ModelConfig.of(config.spelled()) == config
+
+
+def test_paper_sizes_differ_from_code_sizes():
+    corpus = toy_corpus()
+    widths = {
+        (encoder, sizes): toy_model(corpus, encoder=encoder, sizes=sizes, hidden=128).encoder.width
+        for encoder in ("cnn", "average", "bilstm")
+        for sizes in ("code", "paper")
+    }
+    assert widths == {
+        ("cnn", "code"): 128,
+        ("cnn", "paper"): 256,
+        ("average", "code"): 128,
+        ("average", "paper"): 256,
+        ("bilstm", "code"): 256,
+        ("bilstm", "paper"): 256,
+    }
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("encoder", ["bilstm", "cnn", "average", "transformer", "bigru"])
+def test_a_gpu_reads_and_learns_as_a_cpu_does(planted, encoder):
+    fresh = at.train(planted, encoder=encoder, **{**SMALL, "epochs": 0})
+    split = IndexedSplit(planted.test, fresh.vocabulary, planted.labels)
+    here = split_logits(fresh, split)
+    torch.testing.assert_close(split_logits(fresh.to("cuda"), split), here, atol=1e-4, rtol=1e-3)
+    model = at.train(planted, encoder=encoder, device="cuda", **SMALL)
+    assert model.device.type == "cuda" and model.record.scores["test"]["accuracy"] > 0.6
