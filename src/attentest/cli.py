@@ -39,7 +39,10 @@ def _named(store: str) -> str:
 StoreOption = Annotated[
     str,
     typer.Option(
-        "--store", envvar="ATTENTEST_STORE", callback=_named, help="Where results are kept: a folder or a URL."
+        "--store",
+        envvar="ATTENTEST_STORE",
+        callback=_named,
+        help="Where results are kept: a folder or a URL.",
     ),
 ]
 DataOption = Annotated[
@@ -86,7 +89,9 @@ def _refuse(error: dict[str, str], arguments: list[str]) -> int:
         print(json.dumps({"error": error}))
     else:
         # One line, whatever a file is called: no breaks, nothing that steers a terminal.
-        said = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in error["message"])
+        said = "".join(
+            sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in error["message"]
+        )
         print(f"attentest: {said}", file=sys.stderr)
     return 2
 

@@ -69,7 +69,13 @@ class Planner:
         if config.start_from:
             inputs["start"] = config.start_from
         return self.add(
-            Cell(stage="model", version=MODEL_VERSION, config=config.spelled(), inputs=inputs, where=where)
+            Cell(
+                stage="model",
+                version=MODEL_VERSION,
+                config=config.spelled(),
+                inputs=inputs,
+                where={**where, "corpus": corpus.config["name"]},
+            )
         )
 
     def reading(self, model: Cell, corpus: Cell, splits: tuple[str, ...] = ("test",)) -> Cell:

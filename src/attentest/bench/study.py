@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from attentest.bench.frontier import Frontier
 from attentest.bench.plan import Planner
@@ -25,6 +25,7 @@ from attentest.studies.recipe import Study
 RunCells = Callable[[Cells, Work, OnEvent], None]
 
 
+@runtime_checkable
 class Watcher(Protocol):
     """Someone who looks on while cells are done."""
 

@@ -45,7 +45,7 @@ def train_model(cell: Cell, store: Store, device: str, report: Report) -> dict[s
         vectors, _ = load_vectors(Path(cell.where["vectors"]), vocabulary)
     if "guide" in cell.inputs:
         rows = from_parquet(store.read(cell.inputs["guide"], "readings.parquet"))
-        guide = {row["id"]: np.asarray(row["weights"]) for row in rows.to_dict("records")}
+        guide = {row["id"]: np.array(row["weights"]) for row in rows.to_dict("records")}
     if "start" in cell.inputs:
         start = load_tensors(store.read(cell.inputs["start"], "model.safetensors"))
     model = build(config, corpus, vocabulary, vectors=vectors, guide=guide, start=start).to(device)

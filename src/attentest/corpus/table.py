@@ -83,7 +83,7 @@ def _labels(where: str, values: Sequence[Any]) -> list[str]:
     names = [_label(value) for value in values]
     different = len(set(names))
     got = None
-    if any(isinstance(value, list | dict | bytes) for value in values):
+    if any(isinstance(value, list | dict | bytes) for value in values) or HALF.search("".join(names)):
         got = "values that are neither words nor numbers"
     elif different == 1:
         got = f"one label only ({names[0]!r})"

@@ -47,19 +47,35 @@ def load_vectors(path: Path, vocabulary: Vocabulary) -> tuple[np.ndarray, int]:
         if matrix is None:
             matrix = np.zeros((len(vocabulary), len(rest.split())), dtype=np.float32)
         row = index.get(word)
-        if row is None:
+        if row is None or _is_longer_word(rest.split(), matrix.shape[1]):
             continue
-        try:
-            values = np.array(rest.split(), dtype=np.float32)
-        except ValueError as error:
-            raise _refused(path, f"something that is not a number in line {number}") from error
-        if values.shape != matrix[row].shape or not np.isfinite(values).all():
-            raise _refused(path, f"{len(values)} numbers in line {number}, {matrix.shape[1]} before")
-        matrix[row] = values
+        matrix[row] = _numbers(path, number, rest.split(), matrix.shape[1])
         found += 1
     if matrix is None or not found:
         raise _refused(path, f"no vector for any of the {len(vocabulary) - len(RESERVED)} words")
     return matrix, found
+
+
+def _is_longer_word(parts: list[bytes], width: int) -> bool:
+    """Whether the word went on after its first blank, as in `at name@domain.com` of GloVe's largest."""
+    try:
+        float(parts[0])
+    except (ValueError, IndexError):
+        return len(parts) > width
+    return False
+
+
+def _numbers(path: Path, line: int, parts: list[bytes], width: int) -> np.ndarray:
+    try:
+        with np.errstate(over="ignore"):
+            values = np.array(parts, dtype=np.float32)
+    except ValueError as error:
+        raise _refused(path, f"something that is not a number in line {line}") from error
+    if len(values) != width:
+        raise _refused(path, f"{len(values)} numbers in line {line}, {width} before")
+    if not np.isfinite(values).all():
+        raise _refused(path, f"a number that is not finite in line {line}")
+    return values
 
 
 def fingerprint(path: Path) -> str:
@@ -74,6 +90,8 @@ def width(path: Path) -> int:
     """How many numbers each vector has, from the first lines alone."""
     for number, line in enumerate(_lines(path), start=1):
         numbers = len(line.split()) - 1
-        if number > 1 or numbers > 1:
+        if numbers > 1 or (number > 1 and numbers == 1):
             return numbers
-    raise _refused(path, "an empty file")
+        if number > 1:
+            raise _refused(path, f"no numbers in line {number}")
+    raise _refused(path, "no vectors in it")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 Kind = Literal["begun", "progress", "done", "failed", "refused", "retried"]
 
@@ -32,6 +32,7 @@ class Work:
     command: Sequence[str]
 
 
+@runtime_checkable
 class Cells(Protocol):
     """The cells still to be done, handed out one by one as their inputs come to exist."""
 

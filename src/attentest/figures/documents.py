@@ -82,6 +82,7 @@ def show_study(document: Document, console: Console) -> None:
     _show_claims(document["claims"], console)
     for failure in document["failed"]:
         console.print(f"failed: {failure['cell'][:12]} {failure['error']}", style="red", markup=False)
+    console.print()
     console.print(
         f"{document['done']} of {document['cells']} cells done, {document['computed']} of them now, "
         f"in {document['seconds']:.1f} s; groups and classes: --json",
@@ -91,6 +92,7 @@ def show_study(document: Document, console: Console) -> None:
 
 def _show_claims(claims: list[Document], console: Console) -> None:
     for says in dict.fromkeys(claim["says"] for claim in claims):
+        console.print()
         console.print(Text(f"Claim: {says}", style="bold"))
         for claim in (c for c in claims if c["says"] == says):
             line = Text("  ")
@@ -107,24 +109,23 @@ def show_demo(document: Document, console: Console) -> None:
     console.print("The warmer, the more weight; underlined: the tokens that truly decide (we planted them).")
     for text in document["texts"]:
         console.print()
-        title = (
-            f"{text['corpus']}: {text['encoder']} + {text['attention']} says {text['predicted']}; shuffled, "
-            f"its output moves {number(text['median_change'])} (top weight {number(max(text['weights']))})"
-        )
-        console.print(strip(title, text["tokens"], text["weights"], text["rationale"], text["query"]))
+        title = f"{text['corpus']}: {text['encoder']} + {text['attention']} says {text['predicted']}"
+        change, top = number(text["median_change"]), number(max(text["weights"]))
+        note = f"shuffled, the output moves by {change}; largest weight {top}"
+        console.print(strip(title, note, text["tokens"], text["weights"], text["rationale"], text["query"]))
     console.print()
     console.print(Text("What to try next", style="bold"))
     store = document["store"]
     for command, why in NEXT:
-        console.print(f"  attentest {command.format(store=store):46} {why}", markup=False, highlight=False)
+        console.print(f"  attentest {command.format(store=store):50} {why}", markup=False, highlight=False)
 
 
 NEXT = (
     ("list --store {store}", "what was kept"),
-    ("conclude --store {store}", "every number again, from stored rows"),
-    ("corpora list", "other corpora, and how to get them"),
+    ("conclude --store {store}", "every number again"),
+    ("corpora list", "other corpora"),
     ("corpora add mine FILE.csv --text COL --label COL", "your own texts"),
-    ("train mine --encoder cnn --projection sparsemax", "and a model for them"),
+    ("train mine --encoder cnn --projection sparsemax", "a model for them"),
 )
 
 

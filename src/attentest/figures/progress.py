@@ -7,10 +7,11 @@ from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from attentest.engine.contract import Event
-from attentest.figures.terminal import harmless
+from attentest.figures.terminal import harmless, number
 from attentest.store.cell import Cell
 
 WEIGHT = {"model": 20.0}  # a training counts as twenty other cells when guessing the time left
@@ -36,13 +37,11 @@ class ProgressBars:
     def __init__(self, title: str) -> None:
         self.console = Console(stderr=True)
         self.bars = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f}%"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, max_width=48)),
+            BarColumn(bar_width=12),
+            TextColumn("{task.percentage:>3.0f}%, left", table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(compact=True),
+            TextColumn("{task.fields[note]}", table_column=Column(no_wrap=True)),
             console=self.console,
             transient=True,
             disable=not self.console.is_terminal,  # a log gets failures, not bars
@@ -71,7 +70,8 @@ class ProgressBars:
 
     def _named(self, key: str) -> str:
         cell = self.cells[key]
-        return f"{cell.stage} {described(cell.stage, cell.config)}"
+        corpus = f"{cell.where['corpus']}: " if "corpus" in cell.where else f"{cell.stage} "
+        return corpus + described(cell.stage, cell.config)
 
     def heard(self, event: Event) -> None:
         """Move the bars."""
@@ -91,7 +91,7 @@ class ProgressBars:
 
     def _advance(self, event: Event) -> None:
         said = event.detail
-        note = f"epoch {said['epoch']}/{said['epochs']}  loss {said['loss']:.4f}  dev {said['dev']:.3f}"
+        note = f"epoch {said['epoch']}/{said['epochs']} loss {said['loss']:.2f} dev {number(said['dev'])}"
         self.shares[event.key] = said["fraction"]
         if event.key in self.running:
             self.bars.update(self.running[event.key], completed=said["fraction"], note=note)

@@ -51,13 +51,14 @@ def heat_map(
 
 def strip(
     title: str,
+    note: str,
     tokens: Sequence[str],
     weights: Sequence[float],
     marked: Sequence[int] = (),
     query: Sequence[str] | None = None,
 ) -> RenderableType:
     """One example: what is said about it, its query, and its heat map."""
-    lines: list[RenderableType] = [Text(title, style="bold")]
+    lines: list[RenderableType] = [Text(harmless(title), style="bold"), Text(note, style="dim")]
     if query:
         lines.append(Text("asked: " + " ".join(map(harmless, query)), style="italic"))
     lines.append(heat_map(tokens, weights, marked))

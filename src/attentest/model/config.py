@@ -39,6 +39,7 @@ class ModelConfig:
     patience: int | None = None
 
     def __post_init__(self) -> None:
+        self._check_values()
         look_up(self.encoder, ENCODERS, "encoder")
         look_up(self.attention, ATTENTIONS, "attention")
         projection = Projection.parse(self.projection)
@@ -55,19 +56,18 @@ class ModelConfig:
                 needs="no projection of its own (leave softmax)",
                 way_out="There is one unit, so its weight is 1 under every projection.",
             )
-        self._check_numbers()
 
-    def _check_numbers(self) -> None:
-        lowest = {"hidden": 5, "embedding": 1, "seed": 0, "epochs": 0, "batch_size": 1, "patience": 1}
-        for name, least in {**lowest, "learning_rate": 0.0, "weight_decay": 0.0}.items():
-            value = getattr(self, name)
-            if value is not None and not least <= value < float("inf"):
-                raise Refusal(
-                    f"model setting {name}",
-                    got=str(value),
-                    needs=f"a number of at least {least}",
-                    way_out="Leave it out to use the corpus's default.",
-                )
+    def _check_values(self) -> None:
+        """TOML and JSON bring values of any type and size."""
+        given = {name: value for name, value in vars(self).items() if not (value is None and name in OPEN)}
+        for name, value in given.items():
+            if name in WORDS and not (isinstance(value, str) and "\0" not in value):
+                raise _wrong(name, value, "a string")
+            if name in REAL and not (type(value) in (int, float) and 0 <= value < float("inf")):
+                raise _wrong(name, value, "a number of at least 0")
+            least, most = WHOLE.get(name, (0, 0))
+            if name in WHOLE and not (type(value) is int and least <= value <= most):
+                raise _wrong(name, value, f"a whole number from {least} to {most}")
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> ModelConfig:
@@ -96,6 +96,23 @@ class ModelConfig:
 
 
 PARTS = ("embedding", "encoder", "attention", "decoder")
+WORDS = ("encoder", "attention", "projection", "decoder", "sizes", "vectors", "guide", "start_from", "labels")
+REAL = ("learning_rate", "weight_decay")
+WHOLE = {
+    "hidden": (5, 10**6),
+    "embedding": (1, 10**6),
+    "seed": (0, 2**63 - 1),
+    "epochs": (0, 10**6),
+    "batch_size": (1, 10**9),
+    "patience": (1, 10**9),
+}
+# The settings that may stay open.
+OPEN = {"decoder", "guide", "start_from", "hidden", "embedding", "epochs", "batch_size", "patience"}
+
+
+def _wrong(name: str, value: object, needs: str) -> Refusal:
+    way_out = "Leave it out to use the default."
+    return Refusal(f"model setting {name}", got=repr(value), needs=needs, way_out=way_out)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +153,7 @@ def resolved(config: ModelConfig, *, family: str, classes: int, has_query: bool)
     decoder = config.decoder
     if decoder is None:
         decoder = "two-layer" if has_query else "sigmoid" if classes == 2 else "softmax"
-    _check_decoder(decoder, classes=classes, has_query=has_query)
+    check_decoder(decoder, classes=classes, has_query=has_query)
     hidden = protocol.hidden if config.sizes == "code" else protocol.hidden_paper
     if config.encoder == "bigru":
         hidden = BIGRU_HIDDEN
@@ -156,7 +173,8 @@ def resolved(config: ModelConfig, *, family: str, classes: int, has_query: bool)
     )
 
 
-def _check_decoder(decoder: str, *, classes: int, has_query: bool) -> None:
+def check_decoder(decoder: str, *, classes: int, has_query: bool) -> None:
+    """Refuse a decoder that cannot answer what the corpus asks."""
     fits = {
         "sigmoid": classes == 2 and not has_query,
         "softmax": not has_query,

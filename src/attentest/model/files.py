@@ -16,7 +16,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from attentest.corpus.vocabulary import Vocabulary
-from attentest.model.config import ModelConfig
+from attentest.model.config import ModelConfig, check_decoder
 from attentest.model.seam import AttentionModel
 from attentest.refusal import Refusal
 
@@ -50,38 +50,74 @@ def from_files(read: Callable[[str], bytes], where: str) -> AttentionModel:
         if about.get("format") != FORMAT:
             raise ValueError(f"config.json says format {about.get('format')!r}, not {FORMAT!r}")
         vocabulary = Vocabulary.from_json(read("vocabulary.json").decode())
-        config = ModelConfig.of(about["config"])
+        config, labels, has_query = _described(about)
         guide = load_arrays(read("guide.safetensors")) if config.projection == "stored" else None
-        model = AttentionModel(
-            config, vocabulary, tuple(about["labels"]), has_query=about["has_query"], guide=guide
-        )
+        model = AttentionModel(config, vocabulary, labels, has_query=has_query, guide=guide)
         model.load_state_dict(load_tensors(read("model.safetensors")))
-    except (OSError, ValueError, KeyError, AttributeError, RuntimeError, SafetensorError) as error:
-        sentence = str(error).splitlines()[0]
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, RuntimeError, SafetensorError) as error:
+        sentence = " ".join(str(error).split())  # torch lists what does not fit over many lines
         raise Refusal(
             f"model {where}",
-            got=f"something that cannot be loaded ({sentence})",
+            got=f"something that cannot be loaded ({sentence[:300]})",
             needs="a folder with the config.json, vocabulary.json and model.safetensors that attentest wrote",
             way_out="Save the model again, or train it again.",
         ) from error
     return model
 
 
-def save(model: AttentionModel, folder: str | os.PathLike[str]) -> None:
-    """Write the model's folder; each file appears whole or not at all."""
+def _described(about: dict[str, Any]) -> tuple[ModelConfig, tuple[str, ...], bool]:
+    """What `config.json` says, checked: it may have been changed by hand."""
+    config, labels, has_query = ModelConfig.of(about["config"]), about["labels"], about["has_query"]
+    if config.decoder is None or config.hidden is None or config.embedding is None:
+        raise ValueError("config.json leaves out the decoder or a width")
+    named = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+    if not (named and len(set(labels)) == len(labels) and isinstance(has_query, bool)):
+        raise ValueError("config.json has no list of different labels, or no true or false for has_query")
+    check_decoder(config.decoder, classes=len(labels), has_query=has_query)
+    return config, tuple(labels), has_query
+
+
+def check_folder(folder: str | os.PathLike[str]) -> None:
+    """Refuse a place where a model cannot be saved without spoiling something else."""
     target = Path(folder)
-    if target.exists() and not (target.is_dir() and not set(os.listdir(target)) - set(_NAMES)):
+    ours = {name for whole in _NAMES for name in (whole, _partial(whole))}
+    if target.exists() and not (target.is_dir() and set(os.listdir(target)) <= ours):
         raise Refusal(
             f"model folder {target}",
             got="something else that is already there",
             needs="a new folder, or one that holds a model",
             way_out="Choose another folder.",
         )
-    target.mkdir(parents=True, exist_ok=True)
-    for name, content in to_files(model).items():
-        partial = target / f".{name}.partial"
+
+
+def save(model: AttentionModel, folder: str | os.PathLike[str]) -> None:
+    """Write the model's folder; it is a model only when every file of it is there."""
+    check_folder(folder)
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        (target / "config.json").unlink(missing_ok=True)  # what is written over is no model meanwhile
+        for name, content in to_files(model).items():
+            _write(target / name, target / _partial(name), content)
+    except OSError as error:
+        raise Refusal(
+            f"model folder {target}",
+            got=f"a place that does not take it ({error.strerror})",
+            needs="a folder that can be written and has room",
+            way_out="Free some space or choose another folder.",
+        ) from error
+
+
+def _write(path: Path, partial: Path, content: bytes) -> None:
+    try:
         partial.write_bytes(content)
-        partial.replace(target / name)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _partial(name: str) -> str:
+    return f".{name}.partial"
 
 
 _NAMES = ("config.json", "vocabulary.json", "model.safetensors", "guide.safetensors")

@@ -76,15 +76,12 @@ class Store:
 
     def is_whole(self, key: str) -> bool:
         """Whether the cell is done and all its files are here."""
-        return self.has(key) and all(self.holds(key, name) for name in self.about(key)["files"])
+        found = self.find("cells", key, "cell.json")
+        return found is not None and all(self.holds(key, name) for name in _parsed(key, found)["files"])
 
     def about(self, key: str) -> dict[str, Any]:
         """The cell's own description."""
-        content = self._read("cells", key, "cell.json")
-        try:
-            return json.loads(content)
-        except ValueError as error:
-            raise _damaged(key, "cell.json") from error
+        return _parsed(key, self._read("cells", key, "cell.json"))
 
     def cell(self, key: str) -> Cell:
         """What the cell, done or only planned, is made from."""
@@ -251,6 +248,13 @@ class Store:
                 needs="a folder that can be written and has room",
                 way_out="Free some space or give another --store; what is done is kept.",
             ) from error
+
+
+def _parsed(key: str, content: bytes) -> dict[str, Any]:
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        raise _damaged(key, "cell.json") from error
 
 
 def _damaged(key: str, name: str) -> Refusal:

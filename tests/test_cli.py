@@ -1,0 +1,325 @@
+"""The command line as a person and as a program use it, on a corpus of sixty short texts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import attentest
+from attentest.bench.subjects import load_model
+from attentest.cli import app, corpora, run
+from attentest.corpus.batch import IndexedSplit
+from attentest.corpus.registered import register
+from attentest.experiments.permutation import Permutation
+from attentest.model.reader import split_logits
+from attentest.store.store import Store
+
+TINY = ("--encoder", "average", "--epochs", "1", "--batch-size", "16", "--device", "cpu")
+STUDY = """
+study = "tiny"
+title = "A tiny study"
+
+[grid]
+corpus = ["mine"]
+encoder = ["average"]
+
+[model]
+hidden = 8
+embedding = 6
+epochs = 2
+
+[[experiment]]
+name = "performance"
+
+[[experiment]]
+name = "permutation"
+parameters = { permutations = 5 }
+
+[[claim]]
+says = "Shuffling attention rarely changes what a model predicts."
+statistic = "permutation/median-output-change/overall"
+supported_if = "high < 0.1"
+refuted_if = "low > 0.1"
+"""
+
+
+def table(rows=60):
+    """A CSV in which the second word says the label."""
+    words = {"neg": "an awful", "pos": "a fine"}
+    labels = ("neg", "pos") * (rows // 2)
+    lines = (f"{words[label]} film of {n} minutes,{label}" for n, label in enumerate(labels))
+    return "\n".join(["text,label", *lines]) + "\n"
+
+
+def add(data, name, content, suffix=".csv"):
+    """Register a table of that content, which lies beside the data directory."""
+    path = data.parent / f"{name}{suffix}"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    register(name, path, text="text", label="label", data_dir=data)
+    return path
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working directory with a data directory in which `mine` is registered, and a study about it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ATTENTEST_DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("ATTENTEST_STORE", raising=False)
+    add(tmp_path / "data", "mine", table())
+    (tmp_path / "tiny.toml").write_text(STUDY)
+    return tmp_path
+
+
+@pytest.fixture
+def answer(capsys):
+    """Run a command with --json: its status and the one document on standard output."""
+
+    def of(*words):
+        status = run([*map(str, words), "--json"])
+        out, err = capsys.readouterr()
+        assert not err
+        return status, json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+    return of
+
+
+@pytest.fixture
+def page(capsys):
+    """Run a command for a person: its status and what it printed."""
+
+    def of(*words):
+        status = run(list(map(str, words)))
+        out, err = capsys.readouterr()
+        assert not err
+        return status, out
+
+    return of
+
+
+# --- train
+
+
+def test_train_answers_with_the_fields_that_programs_rely_on(here, answer):
+    status, said = answer("train", "mine", *TINY)
+    assert status == 0
+    assert said["corpus"] == "mine" and len(said["cell"]) == 64 and said["seconds"] >= 0
+    for split in ("dev", "test"):
+        assert {"accuracy", "f1", "auc"} <= set(said["scores"][split])
+        assert all(0 <= score <= 1 for score in said["scores"][split].values())
+    assert Store(here / "attentest-store").has(said["cell"])
+
+
+def test_train_shows_a_person_the_scores_and_the_cell(here, answer, page):
+    _, said = answer("train", "mine", *TINY)
+    status, shown = page("train", "mine", *TINY)
+    assert status == 0
+    for word in ("mine: average + additive", "accuracy", "AUC", "dev", "test", said["cell"][:12]):
+        assert word in shown
+
+
+def test_the_same_command_again_is_answered_from_the_store(here, answer):
+    _, first = answer("train", "mine", *TINY)
+    cell = here / "attentest-store" / "cells" / first["cell"] / "cell.json"
+    before = cell.read_bytes(), cell.stat().st_mtime_ns
+    _, second = answer("train", "mine", *TINY)
+    assert (cell.read_bytes(), cell.stat().st_mtime_ns) == before
+    assert second["cell"] == first["cell"] and second["scores"] == first["scores"]
+    _, other = answer("train", "mine", *TINY, "--seed", 1)
+    assert other["cell"] != first["cell"]
+
+
+def test_a_saved_model_gives_the_same_logits_as_the_stored_one(here, answer):
+    _, said = answer("train", "mine", *TINY, "--out", here / "model")
+    loaded = attentest.load(here / "model")
+    stored = load_model(Store(here / "attentest-store"), said["cell"], "cpu")
+    corpus = attentest.load_corpus("mine")
+    texts = IndexedSplit(corpus.test, stored.vocabulary, corpus.labels)
+    logits = split_logits(loaded, texts)
+    assert logits.shape == (len(corpus.test), 1) and torch.equal(logits, split_logits(stored, texts))
+    assert answer("train", "mine", *TINY, "--out", here / "model")[0] == 0, "a model may be written over"
+
+
+def test_the_store_is_the_option_then_the_variable_then_a_folder_here(here, answer, monkeypatch):
+    monkeypatch.setenv("ATTENTEST_STORE", str(here / "by-variable"))
+    answer("train", "mine", *TINY)
+    answer("train", "mine", *TINY, "--store", here / "by-option")
+    monkeypatch.delenv("ATTENTEST_STORE")
+    answer("train", "mine", *TINY)
+    for name in ("by-variable", "by-option", "attentest-store"):
+        _, listed = answer("list", "--store", here / name)
+        assert [cell["stage"] for cell in listed["cells"] if cell["stage"] == "model"] == ["model"]
+
+
+# --- corpora
+
+
+def test_corpora_are_listed_with_those_of_the_user(here, answer, page):
+    status, said = answer("corpora", "list")
+    found = {corpus["name"]: corpus["status"] for corpus in said["corpora"]}
+    assert status == 0 and found["mine"] == "registered"
+    assert found["planted-keyword"] == "embedded" and found["sst"] == "absent"
+    status, shown = page("corpora", "list")
+    assert status == 0 and all(name in shown for name in found)
+
+
+def test_a_corpus_is_described_by_its_counts(here, answer, page):
+    status, said = answer("corpora", "describe", "mine")
+    assert status == 0 and said["labels"] == ["neg", "pos"] and not said["query"]
+    assert sum(sum(split.values()) for split in said["counts"].values()) == 60
+    status, shown = page("corpora", "describe", "mine")
+    assert status == 0 and "neg, pos" in shown
+    status, shown = page("corpora", "describe", "sst")
+    assert status == 0 and "absent" in shown and "nlp.stanford.edu" in shown
+
+
+def test_adding_a_corpus_says_what_was_found(here, answer, page):
+    words = ("corpora", "add", "again", here / "mine.csv", "--text", "text", "--label", "label")
+    status, said = answer(*words)
+    assert status == 0 and said["corpus"] == "again" and said["labels"] == ["neg", "pos"]
+    assert sum(said["texts"].values()) == 60 and set(said["texts"]) == {"train", "dev", "test"}
+    status, shown = page(*words)
+    assert status == 0 and "attentest train again" in shown
+
+
+# --- study
+
+
+def test_a_study_answers_with_the_fields_that_programs_rely_on(here, answer, page):
+    status, said = answer("study", "tiny.toml", "--workers", 1)
+    assert status == 0
+    assert said["study"] == "tiny" and said["cells"] == said["done"] > 0
+    assert said["failed"] == [] and said["seconds"] > 0
+    assert {finding["experiment"] for finding in said["findings"]} == {"performance", "permutation"}
+    assert [claim["verdict"] for claim in said["claims"]] == ["supported"]
+    status, shown = page("study", "tiny.toml")
+    assert status == 0 and "median output change" in shown and "supported" in shown
+    assert "0 of them now" in shown, "what is in the store is not done again"
+
+
+def test_corpora_and_seeds_of_a_study_can_be_chosen(here, answer):
+    add(here / "data", "other", table(40))
+    status, said = answer("study", "tiny.toml", "--engine", "inline", "--corpus", "other", "--seeds", 2)
+    assert status == 0
+    assert {(finding["corpus"], finding["seeds"]) for finding in said["findings"]} == {("other", 2)}
+
+
+def test_a_plan_can_be_done_cell_by_cell_and_in_any_words(here, answer, page):
+    status, said = answer("study", "tiny.toml", "--plan")
+    assert status == 0 and said["done"] == 1, "a corpus is prepared while planning"
+    keys = [cell["cell"] for cell in said["plan"]]
+    assert len(keys) == said["cells"] - 1
+    _, listed = answer("list")
+    assert sorted(listed["planned"]) == sorted(keys) and not listed["failed"]
+    status, shown = page("study", "tiny.toml", "--plan")
+    assert status == 0 and [line.split()[-1] for line in shown.splitlines()[:-1]] == keys
+    for number, key in enumerate(keys):
+        status, done = answer("run-cell", key if number % 2 else key[:16])
+        assert status == 0 and done["cell"] == key and not done["failed"]
+    status, shown = page("run-cell", keys[0])
+    assert status == 0 and "done" in shown
+    status, said = answer("study", "tiny.toml", "--engine", "inline")
+    assert status == 0 and said["computed"] == 0 and said["done"] == said["cells"]
+
+
+def test_every_finding_can_be_concluded_again(here, answer, page):
+    _, said = answer("study", "tiny.toml", "--engine", "inline")
+    status, again = answer("conclude")
+    assert status == 0 and again["same"] == 2 and not again["changed"] and not again["waiting"]
+    plain = [{k: v for k, v in finding.items() if k != "cell"} for finding in said["findings"]]
+    assert all({k: v for k, v in finding.items() if k != "cell"} in plain for finding in again["findings"])
+    status, shown = page("conclude")
+    assert status == 0 and "2 the same, 0 changed" in shown
+
+
+def test_a_store_lists_its_cells(here, answer, page):
+    answer("study", "tiny.toml", "--engine", "inline")
+    status, said = answer("list")
+    stages = [cell["stage"] for cell in said["cells"]]
+    assert status == 0 and not said["failed"] and not said["planned"]
+    assert sorted(set(stages)) == ["corpus", "finding", "model", "observation", "reading"]
+    status, shown = page("list")
+    assert status == 0 and f"{len(stages)} cells" in shown and "untrained" in shown
+
+
+def test_a_cell_that_fails_is_listed_and_the_rest_is_finished(here, answer, capsys, monkeypatch):
+    def observe(self, subject, rng):
+        raise ArithmeticError("the moon was\nin the wrong place [/b]")
+
+    words = ["study", "tiny.toml", "--engine", "inline"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Permutation, "observe", observe)
+        assert run([*words, "--json"]) == 1
+        out, err = capsys.readouterr()
+        said = json.loads(out)
+        assert "the moon was" in err and "Traceback" not in err
+        assert run(words) == 1
+        assert "the moon was" in capsys.readouterr().out
+    observation, finding = said["failed"]
+    assert "the moon was" in observation["error"] and observation["cell"][:12] in finding["error"]
+    assert {found["experiment"] for found in said["findings"]} == {"performance"}
+    assert said["done"] == said["cells"] - 2
+    _, listed = answer("list")
+    assert [failure["cell"] for failure in listed["failed"]] == [observation["cell"]]
+    status, said = answer(*words)
+    assert status == 0 and said["computed"] == 2 and not said["failed"]
+    assert answer("list")[1]["failed"] == []
+
+
+# --- the process
+
+
+def test_help_of_every_command_answers_without_torch():
+    commands = [[command.name or command.callback.__name__] for command in app.registered_commands]
+    commands += [["corpora", command.name] for command in corpora.registered_commands]
+    assert ["train"] in commands and ["run-cell"] in commands and ["corpora", "add"] in commands
+    code = (
+        "import sys\n"
+        "from attentest.cli import run\n"
+        f"for words in {[[], ['corpora'], *commands]!r}:\n"
+        "    assert run([*words, '--help']) == 0, words\n"
+        "sys.exit('torch' in sys.modules or 'pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Usage: attentest") == len(commands) + 2
+
+
+def wait_for(path, pattern, process):
+    limit = time.monotonic() + 60
+    while not any(path.glob(pattern)):
+        assert process.poll() is None and time.monotonic() < limit, process.communicate()
+        time.sleep(0.01)
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here, answer):
+    # No word says the label, so no epoch is perfect and the training lasts.
+    add(here / "data", "noise", table().replace("an awful", "some").replace("a fine", "some"))
+    words = ["train", "noise", "--epochs", "40", "--batch-size", "1", "--device", "cpu"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "attentest", *words, "--store", "broken", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"ATTENTEST_CHECKPOINT_SECONDS": "0"},
+    )
+    wait_for(here / "broken", "partial/*/state.safetensors", process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and not out
+    assert err == "Interrupted. What is done is kept; the same command goes on from there.\n"
+    [state] = (here / "broken").glob("partial/*/state.safetensors")
+    notes = json.loads(bytes(load_file(state)["notes"].numpy()))
+    assert (notes["epoch"], notes["step"]) > (1, 0) and not Store(here / "broken").failures()
+
+    _, resumed = answer(*words, "--store", "broken")
+    _, straight = answer(*words, "--store", "whole")
+    assert resumed["cell"] == straight["cell"] and resumed["scores"] == straight["scores"]
+    models = [here / name / "cells" / resumed["cell"] / "model.safetensors" for name in ("broken", "whole")]
+    assert models[0].read_bytes() == models[1].read_bytes()
+    assert not any((here / "broken").glob("partial/*/*"))

@@ -1,0 +1,600 @@
+"""A study gives the same bytes by every road, does nothing twice, and can be concluded again without torch."""
+
+import hashlib
+import json
+import math
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+
+from attentest.bench.conclusion import conclude_all, list_cells
+from attentest.bench.kept import Kept, whole_steps
+from attentest.bench.plan import Planner
+from attentest.bench.verbs import run_one, run_study, train_one
+from attentest.bench.work import attempt
+from attentest.experiments.catalogue import EXPERIMENTS
+from attentest.experiments.contract import AbstractExperiment
+from attentest.findings.conclusions import CONCLUSIONS, Conclusion
+from attentest.findings.record import Finding
+from attentest.model.training import Training
+from attentest.refusal import Refusal
+from attentest.store.cell import Cell, canonical
+from attentest.store.store import Store
+from attentest.studies.recipe import load_study
+from tests.toys import toy_model
+
+TOY = """
+study = "toy"
+title = "As small as a study can be"
+seeds = 1
+
+[grid]
+corpus = ["planted-keyword"]
+encoder = ["average"]
+
+[model]
+hidden = 8
+embedding = 8
+epochs = {epochs}
+
+{experiments}
+
+[[claim]]
+says = "Most texts do not notice."
+statistic = "permutation/share-unmoved/overall"
+supported_if = "low > 0.5"
+refuted_if = "high < 0.5"
+"""
+PERFORMANCE = '[[experiment]]\nname = "performance"'
+PERMUTATION = '[[experiment]]\nname = "permutation"\nparameters = {{ permutations = {} }}'
+BOTH = f"{PERFORMANCE}\n\n{PERMUTATION.format(5)}"
+
+
+def toml(folder, experiments=BOTH, epochs=1):
+    path = folder / "toy.toml"
+    path.write_text(TOY.format(experiments=experiments, epochs=epochs))
+    return str(path)
+
+
+def data_files(url):
+    """What two runs must agree on: everything but the descriptions, which hold times and hosts."""
+    store = Store(url)
+    return {
+        f"{key}/{name}": hashlib.sha256(store.read(key, name)).hexdigest()
+        for key in store.done()
+        for name in store.about(key)["files"]
+    }
+
+
+def descriptions(url):
+    store = Store(url)
+    return {key: store.find("cells", key, "cell.json") for key in store.done()}
+
+
+def of_stage(url, stage):
+    store = Store(url)
+    return [key for key in store.done() if store.about(key)["stage"] == stage]
+
+
+class Onlooker:
+    """A watcher that only remembers."""
+
+    def __init__(self):
+        self.cells, self.events = {}, []
+
+    def planned(self, cells):
+        self.cells = dict(cells)
+
+    def heard(self, event):
+        self.events.append(event)
+
+    def begun(self, stage):
+        return [e.key for e in self.events if e.kind == "begun" and self.cells[e.key].stage == stage]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The store of the toy study, done in this process; tests that change it work on a copy."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    result = run_study(toml(folder), str(folder / "store"), engine="inline", device="cpu")
+    assert result["failed"] == [] and result["cells"] == result["done"] == 8
+    assert result["computed"] == 7  # the corpus was prepared while planning
+    return str(folder / "store")
+
+
+@pytest.fixture
+def copied(undisturbed, tmp_path):
+    shutil.copytree(undisturbed, tmp_path / "store")
+    return str(tmp_path / "store")
+
+
+# --- the same bytes by every road
+
+
+def test_processes_write_the_same_bytes_as_this_one(undisturbed, tmp_path):
+    watcher = Onlooker()
+    result = run_study(toml(tmp_path), str(tmp_path / "store"), engine="local", device="cpu", watcher=watcher)
+    assert result["failed"] == [] and result["computed"] == 7
+    workers = {e.detail["worker"] for e in watcher.events if e.kind == "begun"}
+    assert workers  # they were taken
+    assert data_files(tmp_path / "store") == data_files(undisturbed)
+    assert len(data_files(undisturbed)) >= 8
+
+
+def test_running_again_does_nothing(copied, tmp_path):
+    before = descriptions(copied)
+    result = run_study(toml(tmp_path), copied, engine="inline", device="cpu")
+    assert result["computed"] == 0 and result["done"] == result["cells"] == 8
+    assert descriptions(copied) == before and len(before) == 8
+
+
+def test_a_plan_can_be_done_cell_by_cell_to_the_same_bytes(undisturbed, tmp_path):
+    url = str(tmp_path / "store")
+    planned = run_study(toml(tmp_path), url, only_plan=True)
+    assert planned["done"] == 1 and len(planned["plan"]) == 7
+    assert sorted(Store(url).plans()) == sorted(each["cell"] for each in planned["plan"])
+    assert of_stage(url, "corpus") == Store(url).done()
+    listed = list_cells(url)
+    assert listed["planned"] == Store(url).plans() and len(listed["cells"]) == 1
+    with pytest.raises(Refusal, match="inputs that do not exist yet"):
+        run_one(planned["plan"][-1]["cell"], url, device="cpu")
+    for each in planned["plan"]:
+        done = run_one(each["cell"][:16], url, device="cpu")
+        assert done == {"cell": each["cell"], "stage": each["stage"], "failed": []}
+    assert data_files(url) == data_files(undisturbed)
+    before = descriptions(url)
+    assert run_one(planned["plan"][0]["cell"], url, device="cpu")["failed"] == []
+    assert descriptions(url) == before
+    assert run_study(toml(tmp_path), url, only_plan=True)["plan"] == []
+
+
+def test_a_store_in_memory_holds_the_same_bytes(undisturbed, tmp_path):
+    url = "memory://toy-study"
+    assert not Store(url).local
+    result = run_study(toml(tmp_path), url, engine="inline", device="cpu")
+    assert result["failed"] == [] and data_files(url) == data_files(undisturbed)
+    assert conclude_all(url)["same"] == 2
+
+
+def test_one_model_is_trained_once_and_answered_from_the_store(tmp_path):
+    settings = {"encoder": "average", "hidden": 8, "embedding": 8, "epochs": 1, "seed": 3}
+    first = train_one("planted-keyword", settings, str(tmp_path / "store"), out=tmp_path / "saved")
+    before = descriptions(tmp_path / "store")
+    again = train_one("planted-keyword", settings, str(tmp_path / "store"))
+    assert first | {"seconds": 0} == again | {"seconds": 0}
+    assert descriptions(tmp_path / "store") == before and (tmp_path / "saved").is_dir()
+    assert set(first["scores"]) == {"dev", "test"} and first["config"]["seed"] == 3
+
+
+# --- what is needed, and no more
+
+
+def test_models_that_experiments_share_are_trained_once(tmp_path):
+    watcher = Onlooker()
+    experiments = "\n\n".join(PERMUTATION.format(n) for n in (3, 5, 7))
+    result = run_study(
+        toml(tmp_path, experiments), str(tmp_path / "store"), engine="inline", device="cpu", watcher=watcher
+    )
+    assert result["failed"] == []
+    trained = watcher.begun("model")
+    assert len(trained) == len(set(trained)) == 2  # the subject, and its untrained sibling
+    assert len(watcher.begun("reading")) == 1
+    assert len(watcher.begun("observation")) == len(watcher.begun("finding")) == 3
+
+
+def test_a_cell_that_travelled_without_weights_is_remade_only_when_needed(copied, undisturbed, tmp_path):
+    store = Store(copied)
+    for key in of_stage(copied, "model"):
+        store.forget("cells", key, "model.safetensors")
+    assert run_study(toml(tmp_path), copied, engine="inline", device="cpu")["computed"] == 0
+    lost = of_stage(copied, "observation")
+    for key in (*lost, *of_stage(copied, "finding")):
+        store.forget("cells", key)
+    result = run_study(toml(tmp_path), copied, engine="inline", device="cpu")
+    assert result["failed"] == [] and result["computed"] == 6  # 2 models, 2 observations, 2 findings
+    assert data_files(copied) == data_files(undisturbed)
+
+
+def test_a_corpus_that_travelled_without_its_description_is_prepared_again(copied, undisturbed, tmp_path):
+    (corpus,) = of_stage(copied, "corpus")
+    Store(copied).forget("cells", corpus, "corpus.json")
+    assert run_study(toml(tmp_path), copied, engine="inline", device="cpu")["failed"] == []
+    assert data_files(copied) == data_files(undisturbed)
+
+
+def finding(measure, estimate, mode):
+    nothing = {"std": math.nan, "seed_std": math.nan, "low": math.nan, "high": math.nan, "null": math.nan}
+    counts = {"n": 1, "seeds": 1, "excluded": 0, "why": "", "interval": "none", "mode": mode}
+    return Finding(experiment="kin", measure=measure, group="overall", estimate=estimate, **nothing, **counts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kin(AbstractExperiment):
+    """Siblings that name the subject, and one that names a sibling before it."""
+
+    name = "kin"
+    cite = "jain2019attention"
+    version = 1
+
+    def siblings(self, config):
+        return {
+            "guided": replace(config, projection="stored", guide="subject", epochs=0),
+            "child": replace(config, start_from="subject", epochs=0),
+            "grandchild": replace(config, start_from="child", guide="guided", projection="stored", epochs=0),
+        }
+
+    def observe(self, subject, rng):
+        own = subject.readings.set_index("id")
+        for name, sibling in subject.sibling.items():
+            theirs = sibling.readings.set_index("id").loc[own.index]
+            for column in ("weights", "logits"):
+                pairs = zip(own[column], theirs[column], strict=True)
+                apart = max(float(np.abs(ours - other).max()) for ours, other in pairs)
+                yield {"subject": name, "id": column, "apart": apart}
+
+
+def conclude_kin(rows, *, mode, rng):
+    return [finding(f"{row.subject}-{row.id}", row.apart, mode) for row in rows.itertuples()]
+
+
+def test_siblings_are_bound_to_the_subject_and_to_each_other(tmp_path, monkeypatch):
+    monkeypatch.setitem(EXPERIMENTS, "kin", Kin)
+    monkeypatch.setitem(CONCLUSIONS, "kin", Conclusion(conclude_kin, version=1))
+    url = str(tmp_path / "store")
+    path = toml(tmp_path, '[[experiment]]\nname = "kin"')
+    planner = Planner(Store(url))
+    planner.study(load_study(path))
+    (observation,) = (cell for cell in planner.cells.values() if cell.stage == "observation")
+    needs = {role: planner.cells[key] for role, key in observation.inputs.items()}
+    guide = planner.cells[needs["sibling.guided"].inputs["guide"]]
+    assert guide.stage == "reading" and guide.inputs["model"] == needs["model"].key
+    assert guide.config["splits"] == ["train", "dev", "test"]
+    assert needs["sibling.guided"].config["guide"] == guide.key
+    assert needs["sibling.child"].inputs["start"] == needs["model"].key
+    grandchild = needs["sibling.grandchild"]
+    assert grandchild.inputs["start"] == needs["sibling.child"].key
+    assert planner.cells[grandchild.inputs["guide"]].inputs["model"] == needs["sibling.guided"].key
+
+    result = run_study(path, url, engine="inline", device="cpu")
+    assert result["failed"] == []
+    apart = {row["measure"]: row["estimate"] for row in result["findings"]}
+    assert apart["guided-weights"] == apart["child-weights"] == apart["grandchild-weights"] == 0.0
+    assert apart["child-logits"] == 0.0 and apart["guided-logits"] > 0.0
+    assert apart["grandchild-logits"] < 1e-6  # the subject's parameters under the subject's own weights
+
+
+def test_a_guide_from_an_earlier_run_is_found_and_an_unknown_one_refused(copied, tmp_path):
+    (reading,) = of_stage(copied, "reading")
+    settings = {"encoder": "average", "hidden": 8, "embedding": 8, "epochs": 0, "projection": "stored"}
+    with pytest.raises(Refusal, match="no plans/abc"):
+        train_one("planted-keyword", settings | {"guide": "abc"}, copied, device="cpu")
+    store = Store(copied)
+    store.plan(store.cell(reading))
+    store.forget("cells", reading)  # it is only planned now, and so is done again
+    planner = Planner(store)
+    corpus = planner.corpus("planted-keyword")
+    wanted = Cell(stage="model", version=1, config={}, inputs={"corpus": corpus.key, "guide": reading})
+    assert list(planner.missing([planner.add(wanted)])) == [reading, wanted.key]
+
+
+# --- concluding again
+
+
+def test_concluding_again_says_the_same_and_writes_what_is_missing(copied, undisturbed):
+    said = conclude_all(copied)
+    assert said["same"] == 2 and said["changed"] == said["written"] == said["waiting"] == []
+    assert len(said["findings"]) > 2
+    gone, holey = of_stage(copied, "finding")
+    store = Store(copied)
+    store.forget("cells", gone)
+    store.forget("cells", holey, "findings.parquet")
+    said = conclude_all(copied)
+    assert sorted(said["written"]) == sorted([gone, holey]) and said["same"] == 0
+    assert data_files(copied) == data_files(undisturbed)
+    for key in of_stage(copied, "observation"):
+        store.forget("cells", key)
+    said = conclude_all(copied)
+    assert sorted(said["waiting"]) == sorted([gone, holey]) and said["same"] == 0
+
+
+def test_a_finding_that_no_longer_follows_from_its_rows_is_named(copied, monkeypatch):
+    (other, _) = (Store(copied).cell(key) for key in of_stage(copied, "finding"))
+    name = other.config["experiment"]
+    monkeypatch.setitem(CONCLUSIONS, name, Conclusion(lambda rows, *, mode, rng: [], version=1))
+    said = conclude_all(copied)
+    assert said["changed"] == [other.key] and said["same"] == 1
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+from attentest.bench.conclusion import conclude_all
+said = conclude_all(sys.argv[1])
+print(said["same"], len(said["written"]))
+"""
+
+
+def test_concluding_needs_no_torch(copied, undisturbed):
+    first, _ = of_stage(copied, "finding")
+    Store(copied).forget("cells", first)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, copied], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["1", "1"]
+    assert data_files(copied) == data_files(undisturbed)
+
+
+# Made by the test itself; the model is untrained, so that no processor's rounding is amplified.
+PINNED = "?"
+
+
+def test_the_findings_of_a_toy_study_are_pinned(tmp_path):
+    result = run_study(toml(tmp_path, epochs=0), str(tmp_path / "store"), engine="inline", device="cpu")
+    said = [
+        [row["experiment"], row["measure"], row["group"], row["n"], row["excluded"], row["mode"]]
+        + [None if math.isnan(row["estimate"]) else round(row["estimate"], 4)]
+        for row in result["findings"]
+    ]
+    found = hashlib.sha256(canonical(said).encode()).hexdigest()
+    assert found == PINNED, (
+        f"the findings of the toy study are now {found}; change PINNED only together with the version of "
+        f"the stage whose results changed, for every stored cell of that stage is wrong now"
+    )
+
+
+# --- failing, and going on
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broken(AbstractExperiment):
+    """Fails until it is mended."""
+
+    name = "broken"
+    cite = "jain2019attention"
+    version = 1
+    mended = []
+
+    def siblings(self, config):
+        return {}
+
+    def observe(self, subject, rng):
+        if not self.mended:
+            raise ZeroDivisionError("by nothing")
+        yield {"subject": "trained", "id": "all", "apart": 0.0}
+
+
+def test_a_failure_is_kept_with_its_traceback_the_rest_is_done_and_the_next_run_tries_again(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setitem(EXPERIMENTS, "broken", Broken)
+    monkeypatch.setitem(CONCLUSIONS, "broken", Conclusion(conclude_kin, version=1))
+    monkeypatch.setattr(Broken, "mended", [])
+    url, path = str(tmp_path / "store"), toml(tmp_path, f'[[experiment]]\nname = "broken"\n\n{PERFORMANCE}')
+    result = run_study(path, url, engine="inline", device="cpu")
+    broken, needy = result["failed"]
+    assert broken["error"] == "ZeroDivisionError: by nothing"
+    assert needy["error"] == f"it needs {broken['cell'][:12]}, which failed"
+    assert result["done"] == result["cells"] - 2
+    assert {row["experiment"] for row in result["findings"]} == {"performance"}
+    kept = Store(url).failures()
+    assert list(kept) == [broken["cell"]] and "in observe" in kept[broken["cell"]]["traceback"]
+    assert list_cells(url)["failed"] == [broken]
+    assert run_one(broken["cell"], url, device="cpu")["failed"] == [broken]
+
+    before = descriptions(url)
+    Broken.mended.append(True)
+    result = run_study(path, url, engine="inline", device="cpu")
+    assert result["failed"] == [] and result["computed"] == 2 and Store(url).failures() == {}
+    assert {key: content for key, content in descriptions(url).items() if key in before} == before
+
+
+def test_a_failed_training_shows_its_traceback(tmp_path, monkeypatch):
+    def explode(self, *args, **kwargs):
+        raise FloatingPointError("overflow")
+
+    monkeypatch.setattr(torch.optim.Adam, "step", explode)
+    settings = {"encoder": "average", "hidden": 8, "embedding": 8, "epochs": 1}
+    with pytest.raises(RuntimeError, match=r"(?s)FloatingPointError: overflow.*Traceback"):
+        train_one("planted-keyword", settings, str(tmp_path / "store"), device="cpu")
+
+
+@pytest.mark.parametrize("engine", ["inline", "local"])
+def test_a_damaged_input_stops_the_run_with_one_sentence(copied, tmp_path, engine):
+    (reading,) = of_stage(copied, "reading")
+    store = Store(copied)
+    store.replace(b"not what was written", "cells", reading, "readings.parquet")
+    for key in (*of_stage(copied, "observation"), *of_stage(copied, "finding")):
+        store.forget("cells", key)
+    with pytest.raises(Refusal, match=r"readings.parquet that is not what was written"):
+        run_study(toml(tmp_path), copied, engine=engine, device="cpu", workers=1)
+    store.plan(observation := next(c for c in map(store.cell, store.plans()) if reading in c.inputs.values()))
+    with pytest.raises(Refusal, match="Remove the folder"):
+        run_one(observation.key, copied, device="cpu")
+    store.forget("cells", reading)
+    assert run_study(toml(tmp_path), copied, engine="inline", device="cpu")["failed"] == []
+
+
+def test_an_unknown_engine_or_device_is_refused(tmp_path):
+    for wrong, names in [({"engine": "slurm"}, "local, inline"), ({"device": "tpu"}, "auto, cpu or cuda")]:
+        with pytest.raises(Refusal, match=names):
+            run_study(toml(tmp_path), str(tmp_path / "store"), **wrong)
+
+
+def test_a_study_can_be_adapted_to_other_corpora_and_seeds(tmp_path):
+    plan = run_study(
+        toml(tmp_path),
+        str(tmp_path / "store"),
+        corpora=["planted-negation"],
+        seeds=3,
+        only_plan=True,
+    )
+    stages = [each["stage"] for each in plan["plan"]]
+    assert stages.count("model") == 6 and stages.count("finding") == 2
+    (corpus,) = (Store(tmp_path / "store").cell(key) for key in of_stage(tmp_path / "store", "corpus"))
+    assert corpus.config["name"] == "planted-negation"
+
+
+def test_claims_are_judged_from_the_findings(copied, tmp_path):
+    result = run_study(toml(tmp_path), copied, engine="inline", device="cpu")
+    (claim,) = result["claims"]
+    assert claim["says"] == "Most texts do not notice." and claim["corpus"] == "planted-keyword"
+    assert claim["verdict"] and claim["reason"]
+
+
+# --- resuming
+
+
+class InMemory:
+    """A checkpoint that remembers its last save, copied as a file would be."""
+
+    def __init__(self):
+        self.last = None
+        self.begun_at = []
+
+    def load(self):
+        if self.last is None:
+            return None
+        tensors, notes = self.last
+        self.begun_at.append((notes["epoch"], notes["step"]))
+        return {name: tensor.clone() for name, tensor in tensors.items()}, json.loads(json.dumps(notes))
+
+    def save(self, tensors, notes):
+        self.last = {name: tensor.detach().clone() for name, tensor in tensors.items()}, notes
+
+
+def interrupted_after(steps, *, also=lambda: None):
+    """A listener that interrupts once so many steps are taken."""
+    taken = 0
+
+    def on_progress(progress):
+        nonlocal taken
+        taken += 1
+        also()
+        if taken == steps:
+            raise KeyboardInterrupt
+
+    return on_progress
+
+
+def model_of(corpus, projection, encoder):
+    return toy_model(corpus, encoder=encoder, projection=projection, epochs=3, patience=3, learning_rate=1e-3)
+
+
+@pytest.mark.parametrize("where", ["memory", "store"])
+@pytest.mark.parametrize(
+    "encoder, projection", [("average", "gumbel-softmax(0.7)"), ("bilstm", "softmax"), ("cnn", "sparsemax")]
+)
+def test_a_resumed_training_is_the_undisturbed_one_to_the_bit(planted, store, encoder, projection, where):
+    corpus = replace(planted, train=planted.train[:150], dev=planted.dev[:40], test=planted.test[:40])
+    whole = model_of(corpus, projection, encoder)
+    record = Training(whole, corpus).run()
+    assert len(record.history) == 3  # 5 steps each
+
+    checkpoint = InMemory() if where == "memory" else Kept(store, "key")
+    begun_at = []
+    # Steps of each attempt: the first one, mid-epoch, the last of an epoch, the first of the next, and more.
+    for steps in (1, 2, 2, 1, 7):
+        training = Training(model_of(corpus, projection, encoder), corpus, checkpoint=checkpoint)
+        training.on_progress = interrupted_after(steps)
+        with pytest.raises(KeyboardInterrupt):
+            training.run()
+        begun_at.append((training.epoch, training.step))
+    assert begun_at == [(1, 1), (1, 3), (1, 5), (2, 1), (3, 3)]
+    training = Training(model_of(corpus, projection, encoder), corpus, checkpoint=checkpoint)
+    resumed = training.run()
+    assert asdict(resumed) == asdict(record)
+    for name, tensor in whole.state_dict().items():
+        assert torch.equal(tensor, training.model.state_dict()[name]), name
+
+
+def test_a_training_that_saves_after_every_step_is_not_disturbed_by_it(planted):
+    corpus = replace(planted, train=planted.train[:150], dev=planted.dev[:40], test=planted.test[:40])
+    whole, saved = (model_of(corpus, "gumbel-softmax(0.7)", "average") for _ in range(2))
+    record = Training(whole, corpus).run()
+    training = Training(saved, corpus, checkpoint=InMemory(), save_every=0.0)
+    training.on_progress = interrupted_after(0, also=lambda: setattr(training, "_cost", 0.0))
+    assert asdict(training.run()) == asdict(record)
+    for name, tensor in whole.state_dict().items():
+        assert torch.equal(tensor, saved.state_dict()[name])
+
+
+SMALL = {"encoder": "average", "hidden": 8, "embedding": 8, "epochs": 2}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    url = str(tmp_path_factory.mktemp("trained"))
+    train_one("planted-keyword", SMALL, url, device="cpu")
+    return url
+
+
+@pytest.mark.parametrize("step", [1, 40, 63, 100])
+def test_ctrl_c_in_the_middle_of_a_step_keeps_a_checkpoint_that_goes_on_to_the_same_bits(
+    tmp_path, monkeypatch, trained, step
+):
+    url, take_step, taken = str(tmp_path / "store"), torch.optim.Adam.step, 0
+
+    def interrupted_step(self, *args, **kwargs):
+        """The dense parameters have moved and the embedding has not: the worst moment there is."""
+        nonlocal taken
+        take_step(self, *args, **kwargs)
+        taken += 1
+        if taken == step:
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(torch.optim.Adam, "step", interrupted_step)
+        with pytest.raises(KeyboardInterrupt):
+            train_one("planted-keyword", SMALL, url, device="cpu")
+    store = Store(url)
+    (model,) = store.plans()
+    assert not store.has(model) and store.failures() == {}
+    _, notes = Kept(store, model).load()
+    assert (notes["epoch"], notes["step"]) == (1 + (step - 1) // 63, 1 + (step - 1) % 63)
+    assert train_one("planted-keyword", SMALL, url, device="cpu")["epochs"] == 2
+    assert data_files(url) == data_files(trained)
+    assert store.find("partial", model, "state.safetensors") is None
+
+
+def test_ctrl_c_after_the_last_step_still_interrupts():
+    with pytest.raises(KeyboardInterrupt), whole_steps() as let_go:
+        let_go()
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_another_thread_may_train_too():
+    passed = []
+
+    def train():
+        with whole_steps() as let_go:
+            let_go()
+            passed.append(True)
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    thread.join()
+    assert passed
+
+
+def test_a_damaged_checkpoint_is_as_good_as_none(tmp_path, trained):
+    (model,) = Store(trained).plans()
+    url = str(tmp_path / "store")
+    store = Store(url)
+    store.replace(b"the first few bytes of", "partial", model, "state.safetensors")
+    assert Kept(store, model).load() is None
+    train_one("planted-keyword", SMALL, url, device="cpu")
+    assert data_files(url) == data_files(trained)
+
+
+def test_doing_a_cell_that_nobody_planned_is_refused(store):
+    ends = []
+    attempt("0" * 64, store, "cpu", ends.append)
+    assert [end.kind for end in ends] == ["refused"] and "no plans/" in ends[0].detail["message"]
