@@ -28,8 +28,9 @@ from attentest.corpus.words import tokenise
 from attentest.evidence.permutation import output_changes
 from attentest.findings.interval import bootstrap, weighted_mean
 from attentest.model.building import build
-from attentest.model.config import ModelConfig, resolved
+from attentest.model.config import ModelConfig
 from attentest.model.optimiser import RowAdam
+from attentest.model.protocol import resolved
 from attentest.model.reader import readings
 from attentest.model.training import Training
 from benchmarks.plain import PlainModel, plain_epoch, plain_permutations

@@ -77,7 +77,7 @@ def as_rows(suffix):
         return frame.to_json(orient="records", lines=True).encode()
     if suffix == ".parquet":
         return frame.to_parquet()
-    return gzip.compress(ROWS.encode()) if suffix == ".csv.gz" else ROWS.encode()
+    return gzip.compress(GOOD) if suffix == ".csv.gz" else GOOD
 
 
 def damaged(content):
@@ -85,33 +85,39 @@ def damaged(content):
     return content[:40] + bytes([content[40] ^ 0xFF]) + content[41:]
 
 
+def lines(*rows):
+    """JSON Lines of texts and labels."""
+    return "".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in rows).encode()
+
+
+GOOD, TWO = ROWS.encode(), [("a film", 1), ("a play", 2)]
 SPOILT = {
     "a missing file": (".csv", None, "nothing at that path|No such file"),
     "an empty file": (".csv", b"", "an empty file"),
     "a header only": (".csv", b"text,label\n", "no rows"),
-    "a wrong column": (".csv", ROWS.replace("text,label", "words,label").encode(), "needs one of 'words', 'label'"),
-    "one class": (".csv", ROWS.replace(",neg", ",pos").encode(), "one label only"),
+    "a wrong column": (".csv", GOOD.replace(b"text,", b"words,"), "needs one of 'words', 'label'"),
+    "one class": (".csv", GOOD.replace(b",neg", b",pos"), "one label only"),
     "binary junk": (".csv", bytes(range(256)) * 20, "a NUL byte"),
     "UTF-16": (".csv", ROWS.encode("utf-16"), "text in UTF-16"),
     "Latin-1": (".csv", ROWS.replace("film", "café").encode("latin-1"), "not UTF-8"),
-    "NUL bytes": (".csv", ROWS.replace("film", "fi\0lm").encode(), "line 2.*a NUL byte"),
-    "ragged rows": (".csv", ROWS.encode() + b"one,two,three\n", "line 62.*3 fields"),
-    "an open quotation mark": (".csv", ROWS.encode() + b'"open,pos\n', "line 62.*quotation marks"),
-    "empty texts": (".csv", ROWS.encode() + b" ,pos\n", "no text in row 61"),
-    "missing labels": (".csv", ROWS.encode() + b"a text,\n", "no label in row 61"),
-    "a label in every row": (".csv", b"text,label\n" + b"".join(b"a b,%d\n" % n for n in range(9)), "a different"),
+    "NUL bytes": (".csv", GOOD.replace(b"film", b"fi\0lm"), "line 2.*a NUL byte"),
+    "ragged rows": (".csv", GOOD + b"one,two,three\n", "line 62.*3 fields"),
+    "an open quotation mark": (".csv", GOOD + b'"open,pos\n', "line 62.*quotation marks"),
+    "empty texts": (".csv", GOOD + b" ,pos\n", "no text in row 61"),
+    "missing labels": (".csv", GOOD + b"a text,\n", "no label in row 61"),
+    "a label for every row": (".csv", b"text,label\na b,1\na b,2\na b,3\n", "a different value in every row"),
     "numbers for texts": (".csv", b"text,label\n" + b"1,a\n2,b\n" * 9, "nothing but numbers"),
     "two rows": (".csv", b"text,label\na b,x\nc d,y\n", "2 texts to divide"),
-    "a bad JSON line": (".jsonl", b'{"text": "a", "label": "x"}\n{"text":\n', "line 2.*no JSON"),
+    "a bad JSON line": (".jsonl", lines(*TWO) + b'{"text":\n', "line 3.*no JSON"),
     "a JSON line that is a list": (".jsonl", b"[1, 2]\n", "JSON that is a list"),
-    "labels that are lists": (".jsonl", b'{"text": "a", "label": [1]}\n{"text": "b", "label": [2]}\n', "neither words"),
-    "half characters": (".jsonl", b'{"text": "a \\ud800", "label": 1}\n{"text": "b", "label": 2}\n', "needs strings"),
-    "half characters as labels": (".jsonl", b'{"text": "a", "label": "\\ud800"}\n' * 9, "neither words nor numbers"),
-    "a false Parquet": (".parquet", ROWS.encode(), "no Parquet"),
-    "no gzip": (".csv.gz", ROWS.encode(), "unreadable.*[Nn]ot a gzipped"),
-    "half a gzip": (".csv.gz", as_rows(".csv.gz")[:-20], "unreadable"),
-    "a damaged gzip": (".csv.gz", damaged(as_rows(".csv.gz")), "unreadable"),
-}  # fmt: skip
+    "labels that are lists": (".jsonl", lines(("a film", [1]), ("a play", [2])), "neither words nor numbers"),
+    "half characters": (".jsonl", lines(("half \ud800", 1), *TWO), "needs strings"),
+    "half characters as labels": (".jsonl", lines(("a film", "\ud800"), *TWO), "neither words nor numbers"),
+    "a false Parquet": (".parquet", GOOD, "no Parquet"),
+    "no gzip": (".csv.gz", GOOD, "unreadable.*[Nn]ot a gzipped"),
+    "half a gzip": (".csv.gz", gzip.compress(GOOD)[:-20], "unreadable"),
+    "a damaged gzip": (".csv.gz", damaged(gzip.compress(GOOD)), "unreadable"),
+}
 
 
 @pytest.mark.parametrize("what", SPOILT)
@@ -121,7 +127,7 @@ def test_a_table_that_cannot_be_used_is_not_registered(what, here, refused):
     if content is not None:
         file.write_bytes(content)
     said = refused("corpora", "add", "new", file, "--text", "text", "--label", "label")
-    assert (re.search(says, said) and str(file) in said) or "corpus new" in said
+    assert re.search(says, said) and (str(file) in said or "corpus new" in said)
     assert not (here / "data" / "registered" / "new.toml").exists() and not (here / "store").exists()
 
 
@@ -140,7 +146,7 @@ def test_a_registered_table_that_was_spoilt_is_refused_when_it_is_used(what, her
     [
         (("new", "mine.xlsx"), "ends in '.xlsx'"),
         (("new", "data"), "a folder"),
-        (("new", "x" * 300 + ".csv"), "needs a shorter one"),
+        (("new", "x" * 300 + ".csv"), "too long"),
         (("sst", "mine.csv"), "a name of the catalogue"),
         (("mine", "other.csv"), "another table than the one it stands for"),
         (("../new", "mine.csv"), "lower-case letters"),
@@ -194,14 +200,12 @@ SETTINGS = [
     (("--epochs", "-1"), "epochs: got -1"),
     (("--epochs", str(10**12)), "from 0 to 1000000"),
     (("--batch-size", "0"), "batch_size: got 0"),
-    (("--vectors", "absent.vec"), "no such file"),
-    (("--vectors", "data"), "no such file"),
+    (("--vectors", "absent.vec"), "No such file"),
+    (("--vectors", "data"), "Is a directory"),
     (("--vectors", "random(x)"), r"random\(SCALE\)"),
     (("--vectors", "random(-1)"), r"random\(SCALE\)"),
-    (("--out", "mine.csv"), "something else that is already there"),
-    (("--out", "data"), "something else that is already there"),
     (("--store", ""), "'?--store'?: an empty name"),
-    (("--store", "x" * 300), "needs a shorter one"),
+    (("--store", "x" * 300), "too long"),
     (("--store", "nowhere://x"), "Protocol not known"),
 ]
 
@@ -340,7 +344,9 @@ def test_a_claim_about_an_unknown_statistic_is_undecided(here, capsys):
 
 def test_a_cell_that_cannot_be_run_is_refused(here, capsys, refused):
     (here / "tiny.toml").write_text(STUDY)
-    assert "no such key" in refused("run-cell", "abc")
+    assert "no such folder" in refused("run-cell", "abc")
+    assert "no such folder" in refused("list")
+    assert "no such folder" in refused("conclude", "--store", "mine.csv")
     assert run(["study", "tiny.toml", "--plan", "--seeds", "8", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)["plan"]
     keys = [cell["cell"] for cell in plan]
@@ -361,18 +367,24 @@ def test_a_store_that_is_a_file_is_refused_and_the_file_is_left_alone(store, her
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere, so nothing is read-only to it")
-@pytest.mark.parametrize("option", ["--store", "--out"])
-def test_a_place_that_cannot_be_written_is_refused(option, here, capsys):
-    (here / "locked").mkdir(mode=0o500)
-    assert run(["train", "mine", *TINY, option, "locked/below"]) == 2
-    assert "Permission denied" in capsys.readouterr().err and not any((here / "locked").iterdir())
+@pytest.mark.parametrize("option", ["--store", "--out", "--data-dir"])
+@pytest.mark.parametrize("mode", [0o500, 0o000])
+def test_a_place_that_may_not_be_used_is_refused(mode, option, here, capsys):
+    (here / "locked").mkdir(mode=mode)
+    name = "new" if option == "--data-dir" else "mine"
+    assert run(["train", name, *TINY, option, "locked/below"]) == 2
+    out, err = capsys.readouterr()
+    (here / "locked").chmod(0o700)
+    assert not out and err.count("\n") == 1 and not any((here / "locked").iterdir())
 
 
-@pytest.mark.parametrize("out", ["mine.csv/below", "x" * 300])
-def test_a_model_that_cannot_be_saved_is_refused_and_its_cell_is_kept(out, here, capsys):
+@pytest.mark.parametrize("out", ["mine.csv", "data", "mine.csv/below", "x" * 300])
+def test_a_model_that_cannot_be_saved_is_refused_and_nothing_is_written_over(out, here, capsys):
+    before = sorted((here / "data").rglob("*"))
     for _ in range(2):
         assert run(["train", "mine", *TINY, "--out", out]) == 2
-        assert re.fullmatch(r"attentest: [^\n]+\.\n", capsys.readouterr().err)
+        assert re.fullmatch(r"attentest: model folder [^\n]+\.\n", capsys.readouterr().err)
+    assert (here / "mine.csv").read_text() == ROWS and sorted((here / "data").rglob("*")) == before
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(here):
@@ -489,7 +501,6 @@ def test_a_command_alone_is_answered_with_its_help(words, capsys):
         (["--fly"], "No such option"),
         (["train"], "corpus"),
         (["train", "mine", "--fly"], "No such option"),
-        (["train", "mine", "--seed"], "requires an argument"),
         (["train", "mine", "too", "many"], "unexpected extra argument"),
         (["train", "mine", "--seed", "one"], "'--seed'"),
         (["corpora", "add", "new", "mine.csv", "--text", "text"], "label"),
@@ -500,6 +511,12 @@ def test_a_command_alone_is_answered_with_its_help(words, capsys):
 def test_a_wrong_word_is_refused_with_the_place_to_look(words, says, refused):
     said = refused(*words)
     assert says in said and "--help`." in said
+
+
+def test_an_option_without_its_value_is_refused(capsys):
+    assert run(["train", "mine", "--json", "--seed"]) == 2
+    out, err = capsys.readouterr()
+    assert not err and "'--seed' requires an argument" in json.loads(out)["error"]["message"]
 
 
 # --- texts that would steer a terminal
@@ -521,7 +538,7 @@ def rendered(thing):
 def test_no_token_can_steer_a_terminal():
     tokens = [*EVIL.split(" "), "x" * 10_000]
     weights = [0.1] * len(tokens)
-    shown = rendered(heat_map(tokens, weights)) + rendered(strip("one text", tokens, weights, [0], tokens))
+    shown = rendered(heat_map(tokens, weights)) + rendered(strip("says", "x", tokens, weights, [0], tokens))
     shown += rendered(plain_table(["a", "b"], [tokens[:2], [EVIL, 3]]))
     assert is_harmless(shown) and "[bold]loud[/bold]" in shown and "x" * 150 in shown
     assert not is_harmless(EVIL), "the check can fail"
@@ -530,12 +547,10 @@ def test_no_token_can_steer_a_terminal():
 def test_a_hostile_corpus_is_shown_harmless(here, capsys):
     evil = EVIL.replace("\x00", "")
     rows = [{"text": f"{evil} {n} {'x' * 10_000}", "label": (evil, "[/b]")[n % 2]} for n in range(40)]
-    lines = "\n".join(map(json.dumps, rows))
     path = here / "[" / "red].jsonl"
     path.parent.mkdir()
-    path.write_text(lines)
+    path.write_text("\n".join(map(json.dumps, rows)))
     claim = STUDY.replace("Shuffling", r"[/b] \u001b[2J").replace("A tiny study", r"[/b] \u001b[2J")
-    (here / "[/evil].toml").parent.mkdir()
     (here / "[/evil].toml").write_text(claim.replace('"mine"', '"evil"'))
     for words in (
         ["corpora", "add", "evil", str(path), "--text", "text", "--label", "label"],
@@ -547,6 +562,7 @@ def test_a_hostile_corpus_is_shown_harmless(here, capsys):
         ["list"],
         ["list", "--store", "[/red]\x1b[2J"],
     ):
+        (here / "[/red]\x1b[2J").mkdir(exist_ok=True)
         assert run(words) == 0
         out, err = capsys.readouterr()
         assert out and not err and is_harmless(out), words
@@ -573,9 +589,8 @@ def test_texts_of_one_token_are_counted_as_left_out(here, capsys):
     out = capsys.readouterr().out
     assert "NaN" not in out
     said = json.loads(out)
-    [change] = [
-        f for f in said["findings"] if (f["measure"], f["group"]) == ("median-output-change", "overall")
-    ]
+    overall = {found["measure"]: found for found in said["findings"] if found["group"] == "overall"}
+    change = overall["median-output-change"]
     assert change["excluded"] == 6 and change["n"] == 0 and "one token" in change["why"]
     assert change["estimate"] is change["low"] is None
     assert [claim["verdict"] for claim in said["claims"]] == ["undecided"]

@@ -207,6 +207,18 @@ except KeyboardInterrupt:
     assert is_gone(begun[0].detail["worker"])
 
 
+def test_a_worker_that_has_said_nothing_yet_is_not_waited_for(tmp_path):
+    begun = []
+
+    def interrupt_at_once(event):
+        begun.append(event)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_local({"only": cell("only")}, worker(tmp_path, 'times("given")'), on_event=interrupt_at_once)
+    assert is_gone(begun[0].detail["worker"]) and not (tmp_path / "given").exists()
+
+
 def test_a_worker_that_will_not_stop_is_killed(tmp_path, monkeypatch):
     monkeypatch.setattr(local, "PATIENCE", 0.1)
     body = 'signal.signal(signal.SIGINT, signal.SIG_IGN)\nsay("progress", key)\ntime.sleep(600)'
@@ -218,6 +230,12 @@ def test_a_worker_that_will_not_stop_is_killed(tmp_path, monkeypatch):
             on_event=lambda event: (begun.append(event), interrupt(event)),
         )
     assert is_gone(begun[0].detail["worker"])
+
+
+def test_a_worker_that_will_not_end_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "PATIENCE", 0.1)
+    done = run_local({"only": cell("only")}, worker(tmp_path, 'say("done", key)\ntime.sleep(600)'))
+    assert done.heard("done") == ["only"] and all(is_gone(pid) for pid in done.workers())
 
 
 def test_an_error_of_the_listener_ends_every_worker(tmp_path):

@@ -6,8 +6,9 @@ from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.model.building import build
-from attentest.model.config import ModelConfig, resolved
+from attentest.model.config import ModelConfig
 from attentest.model.encoders import OWN_ROAD_FROM
+from attentest.model.protocol import resolved
 
 WORDS = ("the", "a", "cat", "dog", "sat", "ran", "far", "home", "today", "never")
 LENGTHS = (5, 1, 9, 2, 4, 7)
@@ -24,6 +25,7 @@ def toy_corpus(*, query=False, labels=("no", "yes"), lengths=LENGTHS, candidates
             label=label,
             query=tuple(WORDS[number % 3 : number % 3 + 1 + number % 3]) if query else None,
             candidates=(label, labels[0]) if candidates else None,
+            sentences=tuple(range(0, length, 3)),
         )
 
     splits = {

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
+from attentest.cli_corpora import corpora
+from attentest.cli_shared import (
+    DEFAULT_STORE,
+    DataOption,
+    DeviceOption,
+    JsonOption,
+    StoreOption,
+    print_document,
+)
 from attentest.refusal import Refusal
 
 app = typer.Typer(
@@ -23,35 +29,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-corpora = typer.Typer(
-    help="What corpora there are, where they come from, and your own.", no_args_is_help=True
-)
 app.add_typer(corpora, name="corpora")
 
-
-def _named(store: str) -> str:
-    """A store must have a name: `--store $UNSET` would strew cells over the working directory."""
-    if not store.strip():
-        raise typer.BadParameter("an empty name; give a folder, as in --store results", param_hint="--store")
-    return store
-
-
-StoreOption = Annotated[
-    str,
-    typer.Option(
-        "--store",
-        envvar="ATTENTEST_STORE",
-        callback=_named,
-        help="Where results are kept: a folder or a URL.",
-    ),
-]
-DataOption = Annotated[
-    str | None, typer.Option("--data-dir", help="Where corpora are looked for (default $ATTENTEST_DATA).")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
-DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
-DEFAULT_STORE = "attentest-store"
 INTERRUPTED = 130
+PATHS = (errno.ENAMETOOLONG, errno.EACCES, errno.EPERM)  # what only a path from outside can bring about
 # Whatever is wrong with the words of a command: old releases of typer have it from click.
 WrongUsage: Any = typer.BadParameter.__mro__[1]
 
@@ -65,9 +46,10 @@ def run(arguments: list[str]) -> int:
     except WrongUsage as error:
         return _refuse_usage(error, arguments)
     except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
+        if error.errno not in PATHS:
             raise
-        return _refuse({"message": f"a path: got {error.filename!r}, but needs a shorter one."}, arguments)
+        said = f"a path: got {error.filename} ({error.strerror}), but needs one that can be opened."
+        return _refuse({"message": said}, arguments)
     except (typer.Abort, KeyboardInterrupt):
         status = INTERRUPTED
     if status == INTERRUPTED:  # newer releases of typer make a status of Ctrl-C themselves
@@ -96,72 +78,6 @@ def _refuse(error: dict[str, str], arguments: list[str]) -> int:
     return 2
 
 
-def _print(document: dict[str, Any], as_json: bool, show: Callable[[dict[str, Any], Console], None]) -> None:
-    """The same result for a program or for a person."""
-    if as_json:
-        print(json.dumps(_each(document, _finite), allow_nan=False))
-    else:
-        show(_each(document, _harmless), Console(markup=False))
-
-
-def _each(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A document with every leaf, and every name, changed."""
-    if isinstance(value, dict):
-        return {change(key): _each(inner, change) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_each(inner, change) for inner in value]
-    return change(value)
-
-
-def _finite(leaf: Any) -> Any:
-    """JSON has no NaN; a number that is not there is null."""
-    return None if isinstance(leaf, float) and not math.isfinite(leaf) else leaf
-
-
-def _harmless(leaf: Any) -> Any:
-    """Labels, titles and paths are untrusted: a person sees nothing of theirs that steers a terminal."""
-    from attentest.figures.terminal import harmless
-
-    return "\n".join(map(harmless, leaf.split("\n"))) if isinstance(leaf, str) else leaf
-
-
-@corpora.command("list")
-def corpora_list(data_dir: DataOption = None, as_json: JsonOption = False) -> None:
-    """Every corpus by name, and whether it is there."""
-    from attentest.corpus.shelf import entries
-    from attentest.figures.documents import show_corpora
-
-    _print({"corpora": entries(data_dir)}, as_json, show_corpora)
-
-
-@corpora.command("describe")
-def corpora_describe(name: str, data_dir: DataOption = None, as_json: JsonOption = False) -> None:
-    """One corpus: provenance, licence, preparation, and counts per split and label."""
-    from attentest.corpus.shelf import describe
-    from attentest.figures.documents import show_corpus
-
-    _print(describe(name, data_dir), as_json, show_corpus)
-
-
-@corpora.command("add")
-def corpora_add(
-    name: str,
-    file: Path,
-    text: Annotated[str, typer.Option(help="The column of texts.")],
-    label: Annotated[str, typer.Option(help="The column of labels.")],
-    query: Annotated[str | None, typer.Option(help="The column of questions, if any.")] = None,
-    data_dir: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Register a CSV, TSV, JSONL or Parquet file under a name."""
-    from attentest.corpus.registered import register
-    from attentest.figures.documents import show_added
-
-    corpus = register(name, file, text=text, label=label, query=query, data_dir=data_dir)
-    counts = {split: sum(labels.values()) for split, labels in corpus.counts().items()}
-    _print({"corpus": name, "texts": counts, "labels": list(corpus.labels)}, as_json, show_added)
-
-
 @app.command()
 def train(
     corpus: Annotated[str, typer.Argument(help="A corpus by name; see `attentest corpora list`.")],
@@ -184,16 +100,13 @@ def train(
     from attentest.bench.verbs import train_one
     from attentest.figures.documents import show_training
     from attentest.figures.progress import ProgressBars
-    from attentest.model.files import check_folder
 
-    if out is not None:
-        check_folder(out)  # before the training, not after it
     settings: dict[str, Any] = {"encoder": encoder, "attention": attention, "projection": projection}
     settings |= {"seed": seed, "decoder": decoder, "sizes": sizes, "vectors": vectors}
     settings |= {"epochs": epochs, "batch_size": batch_size}
     with ProgressBars(f"{corpus}: {encoder} + {attention}") as bars:
         result = train_one(corpus, settings, store, device=device, data_dir=data_dir, out=out, watcher=bars)
-    _print(result, as_json, show_training)
+    print_document(result, as_json, show_training)
 
 
 @app.command()
@@ -227,7 +140,7 @@ def study(
             data_dir=data_dir,
             watcher=bars,
         )
-    _print(result, as_json, show_plan if plan else show_study)
+    print_document(result, as_json, show_plan if plan else show_study)
     _exit_by(result)
 
 
@@ -245,7 +158,7 @@ def demo(
 
     with ProgressBars("demo") as bars:
         result = run_demo(store, seeds=seeds, device=device, watcher=bars)
-    _print(result, as_json, show_demo)
+    print_document(result, as_json, show_demo)
     _exit_by(result)
 
 
@@ -256,7 +169,7 @@ def conclude(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) ->
     from attentest.figures.documents import show_conclusions
 
     result = conclude_all(store)
-    _print(result, as_json, show_conclusions)
+    print_document(result, as_json, show_conclusions)
     if result["changed"]:
         raise typer.Exit(1)
 
@@ -267,7 +180,7 @@ def list_command(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False
     from attentest.bench.conclusion import list_cells
     from attentest.figures.documents import show_cells
 
-    _print(list_cells(store), as_json, show_cells)
+    print_document(list_cells(store), as_json, show_cells)
 
 
 @app.command("run-cell")
@@ -282,7 +195,7 @@ def run_cell(
     from attentest.figures.documents import show_cell
 
     result = run_one(key, store, device=device)
-    _print(result, as_json, show_cell)
+    print_document(result, as_json, show_cell)
     _exit_by(result)
 
 

@@ -47,7 +47,7 @@ def conclude_all(store_url: str) -> dict[str, Any]:
 
     Findings that were planned but never written are written, where their observations are there.
     """
-    store = Store(store_url)
+    store = Store(store_url).existing()
     planned = {*store.done(), *store.plans()}
     findings = [cell for key in sorted(planned) if (cell := store.cell(key)).stage == "finding"]
     same, changed, written, waiting = [], [], [], []
@@ -75,7 +75,7 @@ def conclude_all(store_url: str) -> dict[str, Any]:
 
 def list_cells(store_url: str) -> dict[str, Any]:
     """Every cell of the store, and what failed."""
-    store = Store(store_url)
+    store = Store(store_url).existing()
     cells = []
     for key in store.done():
         about = store.about(key)

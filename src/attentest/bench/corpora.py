@@ -11,6 +11,7 @@ from attentest.corpus.example import Corpus
 from attentest.corpus.files import from_files, to_files
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.corpus.words import WORDS_VERSION
+from attentest.refusal import Refusal
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 
@@ -26,8 +27,16 @@ def corpus_cell(name: str, *, data_dir: str | None = None) -> Cell:
 
 
 def prepare_corpus(cell: Cell, store: Store) -> None:
-    """Load, prepare and store a corpus."""
-    corpus = load_corpus(cell.config["name"], data_dir=cell.where.get("data_dir"))
+    """Load, prepare and store a corpus, whose source must still be the one the cell names."""
+    name, data_dir = cell.config["name"], cell.where.get("data_dir")
+    if corpus_cell(name, data_dir=data_dir).key != cell.key:
+        raise Refusal(
+            f"corpus {name}",
+            got="another source or preparation than when this was planned",
+            needs="the files as they were",
+            way_out="Plan again: other texts are another corpus.",
+        )
+    corpus = load_corpus(name, data_dir=data_dir)
     store.write(cell, to_files(corpus), {})
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from attentest.bench.corpora import corpus_cell, traits_of
 from attentest.corpus.vectors import fingerprint, width
+from attentest.corpus.word2vec import check_gensim
 from attentest.experiments.catalogue import experiment
 from attentest.experiments.contract import AbstractExperiment
 from attentest.findings.claims import Claim
 from attentest.findings.conclusions import CONCLUSIONS
-from attentest.model.config import ModelConfig, resolved
+from attentest.model.config import ModelConfig
+from attentest.model.protocol import resolved
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.studies.recipe import Study
@@ -51,7 +54,9 @@ class Planner:
     def resolve(self, config: ModelConfig, corpus: Cell) -> tuple[ModelConfig, dict[str, str]]:
         """The configuration with everything written out, and where its word vectors are."""
         where = {}
-        if not config.vectors.startswith(("random", "file:")):
+        if config.vectors.startswith("word2vec"):
+            check_gensim()
+        elif not config.vectors.startswith("random"):
             path = Path(config.vectors).resolve()
             config = replace(config, vectors=f"file:{fingerprint(path)}", embedding=width(path))
             where["vectors"] = str(path)
@@ -158,13 +163,8 @@ class Planner:
 def points(study: Study) -> list[Point]:
     """The study's grid, corpora outermost."""
     grid = study.grid
-    return [
-        Point(corpus, encoder, attention, projection)
-        for corpus in grid.corpus
-        for encoder in grid.encoder
-        for attention in grid.attention
-        for projection in grid.projection
-    ]
+    every = product(grid.corpus, grid.encoder, grid.attention, grid.projection)
+    return [Point(*names) for names in dict.fromkeys(every)]  # a name written twice is one name
 
 
 def spelled(step: AbstractExperiment) -> dict[str, Any]:

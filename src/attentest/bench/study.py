@@ -126,12 +126,14 @@ class _Refused(Exception):
 
 
 def judge(study: Study, cells: Sequence[Cell], store: Store) -> list[tuple[Cell, Verdict]]:
-    """What the findings say of each claim, at every grid point that has its statistic."""
+    """What the findings say of each claim, at every grid point; undecided where they say nothing."""
     verdicts = []
     for written in study.claim:
         claim = Claim(**written.model_dump())
-        for cell in cells:
-            if cell.config["experiment"] == claim.parts[0] and store.has(cell.key):
+        about = [cell for cell in cells if cell.config["experiment"] == claim.parts[0]]
+        # A claim on an experiment that the study does not run is put to what it does run, and fails there.
+        for cell in about or cells:
+            if store.has(cell.key):
                 table = from_parquet(store.read(cell.key, "findings.parquet"))
                 verdicts.append((cell, verdict(claim, table)))
     return verdicts

@@ -15,7 +15,7 @@ from attentest.bench.subjects import load_model
 from attentest.bench.work import attempt, best_device
 from attentest.engine.contract import Event
 from attentest.model.config import ModelConfig
-from attentest.model.files import save
+from attentest.model.files import check_folder, save
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell, short
 from attentest.store.store import Store
@@ -36,6 +36,8 @@ def train_one(
 ) -> Document:
     """Train one model in this process; the same settings again are answered from the store."""
     begun = time.monotonic()
+    if out is not None:
+        check_folder(out)  # before the work, not after
     store = Store(store_url)
     planner = Planner(store, data_dir=data_dir)
     cell = planner.corpus(corpus)
@@ -122,7 +124,7 @@ def _claims(study: Study, targets: Sequence[Cell], store: Store) -> list[dict[st
 
 def run_one(prefix: str, store_url: str, *, device: str = "auto") -> Document:
     """Do one planned cell here, as any other scheduler would; its inputs must be there."""
-    store = Store(store_url)
+    store = Store(store_url).existing()
     key = store.resolve(prefix)
     cell = store.cell(key)
     absent = [short(k) for k in cell.inputs.values() if not store.has(k)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import traceback
@@ -19,7 +20,9 @@ from attentest.bench.conclusion import conclude, generator
 from attentest.bench.corpora import prepare_corpus, stored_corpus
 from attentest.bench.kept import Kept, whole_steps
 from attentest.bench.subjects import Stored, load_model, reading_rows
-from attentest.corpus.vectors import load_vectors
+from attentest.corpus.vectors import fingerprint, load_vectors
+from attentest.corpus.vocabulary import Vocabulary
+from attentest.corpus.word2vec import train_vectors
 from attentest.engine.contract import Event, OnEvent
 from attentest.experiments.catalogue import experiment
 from attentest.experiments.contract import Subject
@@ -42,7 +45,10 @@ def train_model(cell: Cell, store: Store, device: str, report: Report) -> dict[s
     config = ModelConfig.of(cell.config)
     vectors = guide = start = None
     if config.vectors.startswith("file:"):
-        vectors, _ = load_vectors(Path(cell.where["vectors"]), vocabulary)
+        vectors = planned_vectors(cell, vocabulary)
+    elif config.vectors.startswith("word2vec"):
+        assert config.embedding is not None
+        vectors = train_vectors(corpus, vocabulary, width=config.embedding, seed=config.seed)
     if "guide" in cell.inputs:
         rows = from_parquet(store.read(cell.inputs["guide"], "readings.parquet"))
         guide = {row["id"]: np.array(row["weights"]) for row in rows.to_dict("records")}
@@ -55,10 +61,40 @@ def train_model(cell: Cell, store: Store, device: str, report: Report) -> dict[s
             corpus,
             checkpoint=Kept(store, cell.key),
             on_progress=_sometimes(report, let_go),
-            save_every=float(os.environ.get("ATTENTEST_CHECKPOINT_SECONDS", "5")),
+            save_every=seconds_between_saves(),
         )
         record = training.run()
     return {"training.json": spelled(asdict(record)), **to_files(model)}
+
+
+def seconds_between_saves() -> float:
+    """Five, or what the environment says."""
+    said = os.environ.get("ATTENTEST_CHECKPOINT_SECONDS", "5")
+    try:
+        seconds = float(said)
+    except ValueError:
+        seconds = math.nan
+    if not seconds >= 0:
+        raise Refusal(
+            "ATTENTEST_CHECKPOINT_SECONDS",
+            got=repr(said),
+            needs="a number of seconds, zero or more",
+            way_out="Unset it; five is the default.",
+        )
+    return seconds
+
+
+def planned_vectors(cell: Cell, vocabulary: Vocabulary) -> np.ndarray:
+    """The vectors the plan means, which must still be the file it was made with."""
+    path = Path(cell.where["vectors"])
+    if f"file:{fingerprint(path)}" != cell.config["vectors"]:
+        raise Refusal(
+            f"word vectors {path}",
+            got="another content than when this was planned",
+            needs="the file as it was",
+            way_out="Plan again: other vectors are another model.",
+        )
+    return load_vectors(path, vocabulary)[0]
 
 
 def _sometimes(report: Report, always: Callable[[], None]) -> Callable[[Progress], None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import lzma
 import os
@@ -194,6 +195,31 @@ class Archive:
                     with way() as file:
                         yield found, file.read()
 
+    def streams(
+        self, pattern: re.Pattern[str], *, encoding: str = "utf-8-sig"
+    ) -> Iterator[tuple[re.Match[str], Iterator[str]]]:
+        """The same with their lines, unpacked as they are asked for: the road for members of any size.
+
+        The lines of one member must be read before the next member is asked for.
+        """
+        with self._guarded():
+            for name, way in self._entries():
+                if found := pattern.search(name):
+                    yield found, self._lines(name, way, encoding)
+
+    def digests(self, pattern: re.Pattern[str] = ANY) -> Iterator[tuple[str, str]]:
+        """The names that the pattern finds, each with the sha256 of its content, whatever its size."""
+        with self._guarded():
+            for name, way in self._entries():
+                if pattern.search(name):
+                    with way() as file:
+                        yield name, hashlib.file_digest(file, "sha256").hexdigest()
+
+    def _lines(self, name: str, way: Way, encoding: str) -> Iterator[str]:
+        opened = partial(io.TextIOWrapper, encoding=encoding, newline="")
+        with self._guarded(name), way() as file, opened(cast(BinaryIO, file)) as text:
+            yield from text
+
     def read(self, name: str) -> bytes:
         """One member's bytes."""
         with self._guarded(name):
@@ -208,8 +234,7 @@ class Archive:
         with self._guarded(name):
             for there, way in self._entries():
                 if there == name:
-                    with way() as file, io.TextIOWrapper(cast(BinaryIO, file), encoding, newline="") as text:
-                        yield from text
+                    yield from self._lines(name, way, encoding)
                     return
         raise self.lacking([name])
 

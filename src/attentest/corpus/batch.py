@@ -26,6 +26,7 @@ class Batch:
     query: Int[Tensor, "batch word"] | None = None
     query_mask: Bool[Tensor, "batch word"] | None = None
     answers: Bool[Tensor, "batch class"] | None = None  # False where an answer is impossible
+    sentences: Int[Tensor, "batch token"] | None = None  # the sentence each token belongs to, from 0
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -45,6 +46,14 @@ def _padded(rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(tokens), torch.from_numpy(mask)
 
 
+def sentence_numbers(example: Example) -> np.ndarray:
+    """The number of the sentence each token belongs to; a text without breaks is one sentence."""
+    begins = np.zeros(len(example.tokens), dtype=np.int64)
+    begins[list(example.sentences or ())] = 1
+    begins[0] = 0  # whatever comes before the first break belongs to the first sentence
+    return begins.cumsum()
+
+
 class IndexedSplit:
     """Examples with their words numbered once."""
 
@@ -55,6 +64,9 @@ class IndexedSplit:
         self.lengths = np.array([len(tokens) for tokens in self.tokens])
         number = {label: n for n, label in enumerate(labels)}
         self.labels = np.array([number[example.label] for example in examples])
+        self.sentences = None
+        if any(example.sentences is not None for example in examples):
+            self.sentences = [sentence_numbers(example) for example in examples]
         self.possible = None
         if any(example.candidates is not None for example in examples):
             self.possible = np.array(
@@ -76,6 +88,7 @@ class IndexedSplit:
             query=query,
             query_mask=query_mask,
             answers=None if self.possible is None else torch.from_numpy(self.possible[rows]),
+            sentences=None if self.sentences is None else _padded([self.sentences[row] for row in rows])[0],
         )
 
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from attentest.corpus import sources
+from attentest.corpus import origin
 from attentest.corpus.archive import Archive
 from attentest.corpus.document import Document
 from attentest.corpus.example import Corpus
+from attentest.corpus.origin import Files, Source, data_dir
 from attentest.corpus.preparation import prepare
 from attentest.corpus.registered import Registration, registered
-from attentest.corpus.sources import CORPORA, Files, Source, data_dir
+from attentest.corpus.sources import CORPORA
 from attentest.corpus.table import digest
 from attentest.refusal import Refusal, look_up
 
@@ -56,7 +57,7 @@ def load_corpus(
 
     The fingerprint of its source is part of the record, so the record alone says whether two are the same.
     """
-    data = sources.data_dir(data_dir)
+    data = origin.data_dir(data_dir)
     entry = _entry(name, data)
     if isinstance(entry, Registration):
         return entry.read(name, mode=mode, tokeniser=tokeniser)
@@ -71,7 +72,7 @@ def fingerprint(name: str, data_dir: Path | str | None = None) -> str:
 
     An archive is hashed as the file it is, so the same files unpacked have another fingerprint.
     """
-    data = sources.data_dir(data_dir)
+    data = origin.data_dir(data_dir)
     entry = _entry(name, data)
     if isinstance(entry, Registration):
         return hashlib.sha256(f"{digest(Path(entry.file))}\n{entry.to_toml()}".encode()).hexdigest()
@@ -80,6 +81,5 @@ def fingerprint(name: str, data_dir: Path | str | None = None) -> str:
     archive = _found(name, entry, entry.origin, data)
     if archive.path.is_file():
         return digest(archive.path)
-    found = archive.members(entry.origin.members)
-    lines = sorted(f"{name.string}\0{hashlib.sha256(content).hexdigest()}\n" for name, content in found)
+    lines = sorted(f"{name}\0{sha256}\n" for name, sha256 in archive.digests(entry.origin.members))
     return hashlib.sha256("".join(lines).encode()).hexdigest()

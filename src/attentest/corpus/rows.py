@@ -7,6 +7,7 @@ import csv
 import difflib
 import gzip
 import json
+import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -162,18 +163,25 @@ READERS: dict[str, Callable[[Path, list[str]], Iterator[list[Any]]]] = {
 }
 
 
+def _fault(path: Path, suffix: str) -> str | None:
+    """Why this is no file to read, if it is none."""
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # a NUL in a path is a ValueError
+        return "nothing at that path"
+    except OSError as error:
+        return f"nothing that can be opened ({error.strerror})"
+    if stat.S_ISDIR(status.st_mode):
+        return "a folder"
+    if not suffix:
+        return f"a file that ends in {path.suffix!r}"
+    return "an empty file" if status.st_size == 0 else None
+
+
 def _suffix(path: Path) -> str:
     """The ending that says how to read a file, or a refusal where it is no file that can be read."""
     suffix = next((known for known in READERS if path.name.lower().endswith(known)), "")
-    wrong = None
-    if not path.exists():
-        wrong = "nothing at that path"
-    elif path.is_dir():
-        wrong = "a folder"
-    elif not suffix:
-        wrong = f"a file that ends in {path.suffix!r}"
-    elif path.stat().st_size == 0:
-        wrong = "an empty file"
+    wrong = _fault(path, suffix)
     if wrong:
         needs = f"a file that ends in {', '.join(READERS)}"
         raise Refusal(f"table {path}", got=wrong, needs=needs, way_out="Check the path, or convert the file.")

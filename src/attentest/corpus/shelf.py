@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from attentest.corpus.catalogue import CORPORA, data_dir, load_corpus
+from attentest.corpus.origin import Files, Source
 from attentest.corpus.registered import registered
-from attentest.corpus.sources import Files, Source
 from attentest.refusal import Refusal
 
 
@@ -50,7 +50,7 @@ def describe(name: str, data: Path | str | None = None) -> dict[str, Any]:
             "title": source.title,
             "cite": source.cite,
             "licence": source.licence,
-            "status": status,
+            "status": source.restriction or status if status == "absent" else status,
             "trained as": source.family,
             "how to get": source.how_to_get,
         }

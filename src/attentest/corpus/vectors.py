@@ -80,10 +80,11 @@ def _numbers(path: Path, line: int, parts: list[bytes], width: int) -> np.ndarra
 
 def fingerprint(path: Path) -> str:
     """The sha256 of the file, which is how a configuration names it."""
-    if not path.is_file():
-        raise _refused(path, "no such file")
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise _refused(path, f"no file that can be read ({error.strerror})") from error
 
 
 def width(path: Path) -> int:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from attentest.engine.contract import Cells, Event, OnEvent, Work
 
 RETRIES = 2  # a worker killed from outside gets its cell back twice; a third death is the cell's fault
-PATIENCE = 10.0  # seconds a worker has to keep its unfinished work when we are interrupted
+PATIENCE = 10.0  # seconds a worker has to end once it is told to
 
 # More than one thread per process makes busy cores many times slower: idle OpenMP threads spin.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -32,6 +32,7 @@ class Worker:
 
     def __init__(self, command: Sequence[str], heard: queue.Queue[tuple[Worker, Event | None]]) -> None:
         self.cell: str | None = None
+        self.has_spoken = False
         self.process = subprocess.Popen(
             list(command),
             stdin=subprocess.PIPE,
@@ -39,6 +40,7 @@ class Worker:
             text=True,
             errors="replace",
             env=os.environ | ONE_THREAD,
+            start_new_session=True,  # Ctrl-C is ours to hear and to pass on
         )
         self.ears = threading.Thread(target=self._listen, args=(heard,), daemon=True)
         self.ears.start()
@@ -78,7 +80,7 @@ class Worker:
         self.ears.join(PATIENCE)
 
     def interrupt(self) -> None:
-        """As Ctrl-C does in a terminal; whoever is interrupted without one must pass it on."""
+        """Pass Ctrl-C on, so that a training keeps the steps it has taken."""
         self.process.send_signal(signal.SIGINT)
 
 
@@ -102,6 +104,7 @@ class Local:
                 if event is None:
                     self._bury(worker, alive, deaths, again, on_event)
                     continue
+                worker.has_spoken = True
                 if event.kind in ("done", "failed", "refused"):
                     worker.cell = None
                 on_event(event)
@@ -114,10 +117,11 @@ class Local:
                 worker.end(at_once=not finished)
 
     def _interrupt(self, alive: list[Worker]) -> None:
-        """Let each worker keep the steps it has taken."""
-        for worker in alive:
+        """Let each worker keep the steps it has taken; one that has said nothing yet has taken none."""
+        spoken = [worker for worker in alive if worker.has_spoken]
+        for worker in spoken:
             worker.interrupt()
-        for worker in alive:
+        for worker in spoken:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 worker.process.wait(PATIENCE)
 

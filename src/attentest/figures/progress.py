@@ -37,10 +37,10 @@ class ProgressBars:
     def __init__(self, title: str) -> None:
         self.console = Console(stderr=True)
         self.bars = Progress(
-            TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, max_width=48)),
+            TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, max_width=46)),
             BarColumn(bar_width=12),
             TextColumn("{task.percentage:>3.0f}%, left", table_column=Column(no_wrap=True)),
-            TimeRemainingColumn(compact=True),
+            TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True, min_width=5)),
             TextColumn("{task.fields[note]}", table_column=Column(no_wrap=True)),
             console=self.console,
             transient=True,

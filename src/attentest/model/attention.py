@@ -1,6 +1,6 @@
 """Attentions score each unit: `z_t` from its hidden state and, where there is one, the query.
 
-Inner widths are half the hidden width, as in the published code (EXPERIMENTS 1.3). Parameters of these
+Inner widths are half the hidden width, as in Jain & Wallace's published code. Parameters of these
 modules get no weight decay.
 """
 
@@ -30,11 +30,12 @@ class Attention(Protocol):
 class Additive(nn.Module):
     """`v . tanh(W h + b)` (Bahdanau et al. 2015); with a query `v . tanh(W1 h + W2 q)`."""
 
-    def __init__(self, width: int, has_query: bool) -> None:
+    def __init__(self, width: int, has_query: bool, wide: bool = False) -> None:
         super().__init__()
-        self.of_hidden = nn.Linear(width, width // 2, bias=not has_query)
-        self.of_query = nn.Linear(width, width // 2, bias=False) if has_query else None
-        self.to_score = nn.Linear(width // 2, 1, bias=False)
+        inner = width if wide else width // 2
+        self.of_hidden = nn.Linear(width, inner, bias=not has_query)
+        self.of_query = nn.Linear(width, inner, bias=False) if has_query else None
+        self.to_score = nn.Linear(inner, 1, bias=False)
 
     def forward(self, hidden: Hidden, query: Query | None) -> Scores:
         """Score by a one-layer network."""
@@ -94,6 +95,11 @@ class Multiplicative(nn.Module):
         return torch.einsum("buh,bh->bu", hidden, self.between(query))
 
 
+def wide_additive(width: int, has_query: bool) -> Additive:
+    """The additive attention of Serrano & Smith, whose inner width is the hidden one."""
+    return Additive(width, has_query, wide=True)
+
+
 def scaled_dot(width: int, has_query: bool) -> Dot:
     """The dot attention of Jain & Wallace."""
     return Dot(width, has_query)
@@ -109,6 +115,7 @@ LAST_STATE = "last-state"
 
 ATTENTIONS = {
     "additive": Additive,
+    "additive-wide": wide_additive,
     "dot": scaled_dot,
     "dot-unscaled": unscaled_dot,
     "deep": Deep,

@@ -10,7 +10,7 @@ there is no attention.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -30,9 +30,10 @@ Present = Bool[Tensor, "batch place"]  # True on tokens and markers
 class Encoded:
     """Hidden states, the text as one vector, and the encoder's own attention maps where it has any."""
 
-    hidden: Float[Tensor, "batch place hidden"]
+    hidden: Float[Tensor, "batch unit hidden"]
     last: Float[Tensor, "batch hidden"]
-    inner: Float[Tensor, "batch layer place place"] | None = None
+    inner: Tensor | None = None  # (batch, layer, place, place), or (batch, token) within sentences
+    mask: Bool[Tensor, "batch unit"] | None = None  # where units are not tokens: which of them are real
 
 
 def mean_over(hidden: Tensor, present: Tensor) -> Tensor:
@@ -170,36 +171,4 @@ def sinusoids(places: int, width: int) -> Float[Tensor, "place width"]:
     return torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)[:, :width]
 
 
-def _average(emb: int, hidden: int, sizes: str) -> TokenWise:
-    activation = nn.Tanh() if sizes == "code" else nn.ReLU()
-    width = hidden if sizes == "code" else 2 * hidden
-    return TokenWise(nn.Sequential(nn.Linear(emb, width), activation), width)
-
-
-def _mlp(emb: int, hidden: int, sizes: str) -> TokenWise:
-    network = nn.Sequential(nn.Linear(emb, hidden), nn.ReLU(), nn.Linear(hidden, hidden))
-    return TokenWise(network, hidden)
-
-
-def _cnn(emb: int, hidden: int, sizes: str) -> Convolutional:
-    # Code: the hidden width is shared out over four kernels. Paper: 64 each, twice as many.
-    return Convolutional(emb, (1, 3, 5, 7), hidden // 4 if sizes == "code" else hidden // 2)
-
-
-def _cnn_wen(emb: int, hidden: int, sizes: str) -> Convolutional:
-    # "128 output channels" over five kernels: 25 each, or 128 each as the sentence might be read (A29).
-    return Convolutional(emb, (1, 3, 5, 7, 15), hidden // 5 if sizes == "code" else hidden)
-
-
 Encoder = Recurrent | Convolutional | TokenWise | Transformer
-
-ENCODERS: dict[str, Callable[[int, int, str], Encoder]] = {
-    "bilstm": lambda emb, hidden, sizes: Recurrent(emb, hidden, nn.LSTM),
-    "cnn": _cnn,
-    "cnn-wen": _cnn_wen,
-    "average": _average,
-    "mlp": _mlp,
-    "transformer": lambda emb, hidden, sizes: Transformer(emb, hidden),
-    "bigru": lambda emb, hidden, sizes: Recurrent(emb, hidden, nn.GRU),
-    "identity": lambda emb, hidden, sizes: TokenWise(nn.Identity(), emb),
-}

@@ -16,7 +16,8 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from attentest.corpus.vocabulary import Vocabulary
-from attentest.model.config import ModelConfig, check_decoder
+from attentest.model.config import ModelConfig
+from attentest.model.protocol import check_decoder
 from attentest.model.seam import AttentionModel
 from attentest.refusal import Refusal
 
@@ -81,13 +82,26 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     """Refuse a place where a model cannot be saved without spoiling something else."""
     target = Path(folder)
     ours = {name for whole in _NAMES for name in (whole, _partial(whole))}
-    if target.exists() and not (target.is_dir() and set(os.listdir(target)) <= ours):
+    try:
+        taken = target.exists() and not (target.is_dir() and set(os.listdir(target)) <= ours)
+    except OSError as error:
+        raise _no_place(target, error) from error
+    if taken:
         raise Refusal(
             f"model folder {target}",
             got="something else that is already there",
             needs="a new folder, or one that holds a model",
             way_out="Choose another folder.",
         )
+
+
+def _no_place(target: Path, error: OSError) -> Refusal:
+    return Refusal(
+        f"model folder {target}",
+        got=f"a place that does not take it ({error.strerror})",
+        needs="a folder that can be written and has room",
+        way_out="Free some space or choose another folder.",
+    )
 
 
 def save(model: AttentionModel, folder: str | os.PathLike[str]) -> None:
@@ -100,12 +114,7 @@ def save(model: AttentionModel, folder: str | os.PathLike[str]) -> None:
         for name, content in to_files(model).items():
             _write(target / name, target / _partial(name), content)
     except OSError as error:
-        raise Refusal(
-            f"model folder {target}",
-            got=f"a place that does not take it ({error.strerror})",
-            needs="a folder that can be written and has room",
-            way_out="Free some space or choose another folder.",
-        ) from error
+        raise _no_place(target, error) from error
 
 
 def _write(path: Path, partial: Path, content: bytes) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 FIRST, SECOND, EPS = 0.9, 0.999, 1e-8
 Rows = Int[Tensor, " row"]
@@ -35,6 +35,16 @@ def idle_sums(steps: int) -> np.ndarray:
     for s in range(late - 1, -1, -1):
         sums[s] = FIRST * (correction[s] + sums[s + 1])
     return sums[: steps + 1]
+
+
+def shrink(model: nn.Module, most: float) -> None:
+    """Scale all gradients down to a norm of `most`, row-sparse ones included (torch's own refuses those)."""
+    slopes = [p.grad for p in model.parameters() if p.grad is not None]
+    whole = [slope.coalesce()._values() if slope.is_sparse else slope for slope in slopes]
+    norm = torch.stack([slope.norm() for slope in whole]).norm()
+    if norm > most:
+        for slope in slopes:
+            slope.mul_(most / norm)
 
 
 class RowAdam:

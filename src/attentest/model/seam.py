@@ -19,12 +19,14 @@ from torch.nn import functional
 from attentest.corpus.batch import Batch
 from attentest.corpus.vocabulary import END, PAD, START, Vocabulary
 from attentest.model.attention import ATTENTIONS
+from attentest.model.catalogue import ENCODERS
 from attentest.model.config import ModelConfig
 from attentest.model.decoder import DECODERS, Affine
-from attentest.model.encoders import ENCODERS, Encoded, Encoder
+from attentest.model.encoders import Encoded, Encoder
+from attentest.model.hierarchy import Hierarchical
 from attentest.model.projection import Projection
 from attentest.refusal import Refusal
-from attentest.shapes import Embedded, Given, Hidden, Logits, Mask, Query, Values, Weights
+from attentest.shapes import Embedded, Given, Hidden, Logits, Mask, Query, Tokens, Values, Weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +76,15 @@ def framed(embeddings: Embedded, markers: Float[Tensor, "3 emb"], mask: Mask) ->
     return Framed(rows, *frame(own, torch.arange(3, device=mask.device), mask))
 
 
+def dropped(hidden: Hidden, share: float, rng: torch.Generator) -> Hidden:
+    """Dropout of the context vector, taken before the sum: one mask a text for all its units.
+
+    `sum_t a_t (m * h_t)` is `m * sum_t a_t h_t`, so deciding needs no noise of its own.
+    """
+    keep = torch.rand(len(hidden), 1, hidden.shape[2], generator=rng).to(hidden) >= share
+    return hidden * keep / (1 - share)
+
+
 class AttentionModel(nn.Module):
     """Embedding, encoder, attention, projection, decoder: the grid of the papers."""
 
@@ -109,7 +120,7 @@ class AttentionModel(nn.Module):
     def read(
         self, batch: Batch, *, embeddings: Embedded | None = None, rng: torch.Generator | None = None
     ) -> Reading:
-        """Encode once. `embeddings` replaces the look-up; `rng` draws Gumbel noise, None means no noise."""
+        """Encode once. `embeddings` replaces the look-up; `rng` draws training's noise, None means none."""
         if embeddings is None:
             embeddings = self.embedding(batch.tokens)
         text = framed(embeddings, self._markers(), batch.mask)
@@ -144,16 +155,18 @@ class AttentionModel(nn.Module):
         asked: Framed | None,
         rng: torch.Generator | None,
     ) -> Reading:
-        encoded = self._encode(self.encoder, text, batch.mask)
+        encoded = self._encode(self.encoder, text, batch.mask, batch.sentences)
         query = None
         if self.query_encoder is not None:
             query = self._read_query(batch, asked)
-        hidden, mask = encoded.hidden, batch.mask
+        hidden, mask = encoded.hidden, batch.mask if encoded.mask is None else encoded.mask
         if self.attention is None:  # the last state is the only unit there is
-            hidden, mask = encoded.last[:, None], batch.mask[:, :1]
+            hidden, mask = encoded.last[:, None], mask[:, :1]
             scores = hidden.new_zeros(mask.shape)
         else:
             scores = self.attention(hidden, query)
+        if rng is not None and self.config.dropout:
+            hidden = dropped(hidden, self.config.dropout, rng)
         values, bias = None, None
         if isinstance(self.decoder, Affine):
             values, bias = self.decoder.values(hidden), self.decoder.bias
@@ -203,7 +216,12 @@ class AttentionModel(nn.Module):
         """The rows of padding, start and end."""
         return self.embedding(torch.tensor([PAD, START, END], device=self.device))
 
-    def _encode(self, encoder: Encoder, text: Framed, mask: Mask) -> Encoded:
+    def _encode(
+        self, encoder: Encoder | Hierarchical, text: Framed, mask: Mask, sentences: Tokens | None = None
+    ) -> Encoded:
+        if isinstance(encoder, Hierarchical):
+            numbers = torch.zeros_like(text.places[:, 1:-1]) if sentences is None else sentences
+            return encoder(text.rows, text.places[:, 1:-1], mask, numbers)
         if not encoder.contextual:
             return encoder(text.rows, text.places[:, 1:-1], mask)
         encoded = encoder(text.rows, text.places, text.present)

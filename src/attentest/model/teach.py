@@ -13,8 +13,10 @@ import torch
 from attentest.corpus.example import Corpus
 from attentest.corpus.vectors import fingerprint, load_vectors
 from attentest.corpus.vocabulary import Vocabulary
+from attentest.corpus.word2vec import train_vectors
 from attentest.model.building import build
-from attentest.model.config import ModelConfig, resolved
+from attentest.model.config import ModelConfig
+from attentest.model.protocol import resolved
 from attentest.model.seam import AttentionModel
 from attentest.model.training import Progress, Training
 
@@ -39,11 +41,14 @@ def train(
     config = ModelConfig.of({**grid, **settings})
     vocabulary = Vocabulary.build(corpus.train, corpus.preparation.get("min_df", 1))
     vectors = None
-    if not config.vectors.startswith("random"):
+    if not config.vectors.startswith(("random", "word2vec")):
         path = Path(config.vectors)
         vectors, _ = load_vectors(path, vocabulary)
         config = replace(config, vectors=f"file:{fingerprint(path)}", embedding=vectors.shape[1])
     config = resolved(config, family=corpus.family, classes=len(corpus.labels), has_query=corpus.has_query)
+    if config.vectors.startswith("word2vec"):
+        assert config.embedding is not None
+        vectors = train_vectors(corpus, vocabulary, width=config.embedding, seed=config.seed)
     model = build(config, corpus, vocabulary, vectors=vectors, guide=guide).to(torch.device(device))
     model.record = Training(model, corpus, on_progress=on_progress).run()
     return model

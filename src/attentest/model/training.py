@@ -24,9 +24,10 @@ from attentest.corpus.vocabulary import END, START
 from attentest.findings.performance import scores
 from attentest.model.config import PARTS
 from attentest.model.decoder import distribution
-from attentest.model.optimiser import RowAdam
+from attentest.model.optimiser import RowAdam, shrink
 from attentest.model.reader import split_logits
 from attentest.model.seam import AttentionModel
+from attentest.refusal import Refusal
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,9 @@ class Training:
         positive = max(int((self.train.labels == 1).sum()), 1)
         self.positive_weight = torch.tensor(len(self.train) / positive - 1.0, device=model.device)
         self.measure = "auc" if self.config.decoder == "sigmoid" else "accuracy"
+        self.record = Record()
         self.optimiser, self.rows = self._optimisers()
         self.best: dict[str, Tensor] | None = None
-        self.record = Record()
         self.epoch, self.step, self.loss = 1, 0, 0.0
         self._saved, self._cost = time.monotonic(), 0.0
 
@@ -105,18 +106,25 @@ class Training:
         for name, parameter in self.model.named_parameters():
             if parameter.requires_grad and not name.startswith("embedding."):
                 (plain if name.startswith("attention.") else decayed).append(parameter)
+        if not decayed and not plain and "embedding" in self.config.freeze and self.epochs:
+            raise Refusal(
+                "model setting freeze",
+                got="every part of the model",
+                needs="something left to train",
+                way_out="Leave a part out of freeze, or set epochs to 0.",
+            )
         groups = [
             {"params": decayed, "weight_decay": self.config.weight_decay},
             {"params": plain, "weight_decay": 0.0},
         ]
         dense = None
         if decayed or plain:
-            dense = torch.optim.Adam(groups, lr=self.config.learning_rate, amsgrad=True, fused=True)
+            dense = torch.optim.Adam(groups, lr=self.learning_rate, amsgrad=True, fused=True)
         if "embedding" in self.config.freeze:
             return dense, None
         rows = RowAdam(
             self.model.embedding.weight,
-            lr=self.config.learning_rate,
+            lr=self.learning_rate,
             weight_decay=self.config.weight_decay,
             total_steps=self.steps * self.epochs,
         )
@@ -149,7 +157,28 @@ class Training:
         perfect = self.record.history[-1]["dev"]["accuracy"] == 1.0 and self.epoch > 2
         return perfect or self.epoch - 1 - self.record.chosen >= self.patience + 1
 
+    @property
+    def learning_rate(self) -> float:
+        """The rate of this epoch: a function of the history, so that a resumed training has it too.
+
+        With `halving` it is halved after every epoch that was no better than the best before it.
+        """
+        assert self.config.learning_rate is not None
+        if not self.config.halving:
+            return self.config.learning_rate
+        reached = [epoch["dev"][self.measure] for epoch in self.record.history]
+        idle = sum(reached[n] <= max(reached[:n]) for n in range(1, len(reached)))
+        return self.config.learning_rate * 0.5**idle
+
+    def _set_rate(self) -> None:
+        if self.optimiser is not None:
+            for group in self.optimiser.param_groups:
+                group["lr"] = self.learning_rate
+        if self.rows is not None:
+            self.rows.lr = self.learning_rate  # every row is up to date at the end of an epoch
+
     def _run_epoch(self) -> None:
+        self._set_rate()
         groups = buckets(
             self.train.lengths, self.batch_size, rng=np.random.default_rng([self.config.seed, 2, self.epoch])
         )
@@ -178,13 +207,15 @@ class Training:
             read += [] if batch.query is None else [batch.query.flatten()]
             self.rows.catch_up(torch.unique(torch.cat(read)).to(self.model.device))
         rng = None
-        if self.model.projection.name == "gumbel-softmax":
+        if self.model.projection.name == "gumbel-softmax" or self.config.dropout:
             seed = np.random.SeedSequence([self.config.seed, 3, self.epoch, self.step]).generate_state(1)[0]
             rng = torch.Generator().manual_seed(int(seed))
         batch = batch.to(self.model.device)
         logits = self.model.decide(self.model.read_distinct(batch, rng=rng))
         loss = self._task_loss(logits, batch.labels)
         loss.backward()
+        if self.config.clip:
+            shrink(self.model, self.config.clip)
         if self.optimiser is not None:
             self.optimiser.step()
             self.optimiser.zero_grad(set_to_none=True)
@@ -207,11 +238,18 @@ class Training:
         dev = self._score(self.dev)
         self.record.history.append({"epoch": self.epoch, "loss": self.loss / len(self.train), "dev": dev})
         # The first epoch is never kept (as published) unless there is no other.
-        kept = [] if self.best is None else [self.record.history[self.record.chosen - 1]["dev"][self.measure]]
-        if (self.epoch > 1 or self.epochs == 1) and all(dev[self.measure] > score for score in kept):
+        better = self.best is None or self._merit(dev) > self._merit(self._kept())
+        if (self.epoch > 1 or self.epochs == 1) and better:
             self.best = copy.deepcopy(self.model.state_dict())
             self.record.chosen = self.epoch
         self.epoch, self.step, self.loss = self.epoch + 1, 0, 0.0
+
+    def _kept(self) -> dict[str, float]:
+        return self.record.history[self.record.chosen - 1]["dev"]
+
+    def _merit(self, dev: dict[str, float]) -> tuple[float, float]:
+        """AUC says nothing of the threshold, so of two epochs with the same the more accurate wins."""
+        return dev[self.measure], dev["accuracy"]
 
     def _score(self, split: IndexedSplit) -> dict[str, float]:
         return scores(split.labels, distribution(split_logits(self.model, split)).numpy())

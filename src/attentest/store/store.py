@@ -56,6 +56,17 @@ class Store:
             ) from error
         self.local = isinstance(self.files, LocalFileSystem)
 
+    def existing(self) -> Store:
+        """This store, which must be there already: what only looks makes nothing."""
+        if not self.files.isdir(self.root):
+            raise Refusal(
+                f"store {self.url}",
+                got="no such folder",
+                needs="a store that a study or a training has made",
+                way_out="Give the right --store, or run `attentest demo` first.",
+            )
+        return self
+
     # --- cells
 
     def has(self, key: str) -> bool:

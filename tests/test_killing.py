@@ -1,0 +1,247 @@
+"""A study killed at random moments ends with the bytes of an undisturbed one, and does nothing twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attentest.bench.kept import Kept
+from attentest.bench.verbs import run_study
+from attentest.store.store import Store
+from tests.test_engine import is_gone
+from tests.test_study import data_files, descriptions
+
+# A rate so small that nothing is learnt and no epoch is the last before its time.
+LONG = """
+study = "long"
+title = "Long enough to be killed in"
+
+[grid]
+corpus = ["planted-keyword"]
+encoder = ["average"]
+
+[model]
+hidden = 8
+embedding = 8
+epochs = {epochs}
+patience = {epochs}
+learning_rate = 1e-6
+
+[[experiment]]
+name = "performance"
+
+[[experiment]]
+name = "permutation"
+parameters = {{ permutations = 5 }}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _needs_proc():
+    if not Path("/proc/self/stat").exists():
+        pytest.skip("a process's children are looked up in /proc, which only Linux has")
+
+
+def children(pid):
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = stat.read_text().rsplit(")", 1)[1].split()[:2]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(parent) == pid and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.fixture
+def start():
+    """Starts Python in a process of its own; what is left at the end is killed."""
+    started = []
+
+    def begin(*arguments):
+        started.append(
+            subprocess.Popen(
+                [sys.executable, *arguments],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=os.environ | {"ATTENTEST_CHECKPOINT_SECONDS": "0"},  # as good as every step is kept
+                text=True,
+            )
+        )
+        return started[-1]
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+class Victim:
+    """A study that is started again whenever it is no longer there."""
+
+    def __init__(self, start, path, url):
+        self.start, self.store, self.process = start, Store(url), None
+        self.command = ["-m", "attentest", "study", path, "--store", url, "--device", "cpu", "--json"]
+
+    def begin(self):
+        if self.process is not None and self.process.poll() is not None:
+            self.process.communicate()  # it has ended by itself, done or after three deaths of its worker
+            self.process = None
+        if self.process is None:
+            self.process = self.start(*self.command, "--workers", "1")
+
+    def position(self):
+        """Epoch and step of the training's last save; None where there is none."""
+        for key in self.store._names("partial"):
+            if (found := Kept(self.store, key).load()) is not None:
+                return found[1]["epoch"], found[1]["step"]
+        return None
+
+    def next_save(self):
+        """The position of the first save from now on; None if the study ends before."""
+        before = self.position()
+        while self.process.poll() is None:
+            now = self.position()
+            if now not in (None, before):
+                return now
+            time.sleep(0.005)
+        return None
+
+    def kill_run(self):
+        """Kill the run, and wait until the workers it leaves behind are gone too."""
+        orphans = children(self.process.pid)
+        self.process.kill()
+        self.process.communicate()
+        self.process = None
+        while not all(is_gone(pid) for pid in orphans):
+            time.sleep(0.01)
+
+    def kill_worker(self):
+        for pid in children(self.process.pid):
+            os.kill(pid, signal.SIGKILL)
+
+    def finish(self):
+        """How the run that is left ends; if three deaths of its worker made it fail, how one more does."""
+        for _ in range(2):
+            self.begin()
+            said, _ = self.process.communicate()
+            status, self.process = self.process.returncode, None
+            if status == 0:
+                break
+        return status, json.loads(said)
+
+
+def check_after_a_kill(store, finished):
+    """No half-made cell is ever seen, and what was finished before stays as it was written."""
+    assert sorted(store._names("cells")) == store.done()
+    now = descriptions(store.url)
+    assert now | finished == now
+    return now
+
+
+def check_killing(start, folder, rng, *, kills, epochs):
+    path = folder / "long.toml"
+    path.write_text(LONG.format(epochs=epochs))
+    other = Victim(start, str(path), str(folder / "undisturbed"))
+    undisturbed = start(*other.command, "--engine", "inline")
+
+    victim = Victim(start, str(path), str(folder / "killed"))
+    finished, positions = {}, [(0, 0)]
+    for _ in range(kills):
+        victim.begin()
+        if rng.random() < 0.8:
+            if (resumed := victim.next_save()) is not None:
+                # Begun again from nothing, it would be back among the first steps.
+                assert resumed > positions[-1]
+                positions.append(resumed)
+            time.sleep(rng.uniform(0, 0.3))
+        else:
+            time.sleep(
+                rng.uniform(0, 2)
+            )  # while it imports, plans or hands out, and not only while it trains
+        if rng.random() < 0.5:
+            victim.kill_run()
+        else:
+            victim.kill_worker()
+        finished = check_after_a_kill(victim.store, finished)
+        if (kept := victim.position()) is not None:
+            assert kept >= positions[-1]
+            positions.append(kept)
+    status, said = victim.finish()
+    assert status == 0 and said["failed"] == [] and said["done"] == said["cells"]
+    check_after_a_kill(victim.store, finished)
+    assert victim.store.failures() == {} and list(victim.store._names("partial")) == []
+
+    said, _ = undisturbed.communicate()
+    assert undisturbed.returncode == 0 and len(json.loads(said)["findings"]) > 2
+    assert data_files(victim.store.url) == data_files(other.store.url)
+    assert len(set(positions)) > kills // 2  # the kills did hit the training, again and again
+
+
+def test_a_study_killed_at_random_moments_ends_with_the_same_bytes(start, tmp_path, rng):
+    check_killing(start, tmp_path, rng, kills=5, epochs=20)
+
+
+@pytest.mark.slow
+def test_a_study_killed_thirty_times_ends_with_the_same_bytes(start, tmp_path):
+    check_killing(start, tmp_path, np.random.default_rng(1), kills=30, epochs=120)
+
+
+class Interrupter:
+    """Presses Ctrl-C as soon as a worker says how far it is."""
+
+    def planned(self, cells):
+        pass
+
+    def heard(self, event):
+        if event.kind == "progress":
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_run_keeps_every_step_its_workers_took(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTEST_CHECKPOINT_SECONDS", "10000")  # nothing else is kept
+    path, store = tmp_path / "long.toml", Store(tmp_path / "store")
+    path.write_text(LONG.format(epochs=1000))
+    with pytest.raises(KeyboardInterrupt):
+        run_study(str(path), store.url, device="cpu", workers=1, watcher=Interrupter())
+    assert children(os.getpid()) == [] and store.failures() == {}
+    (training,) = store._names("partial")
+    _, notes = Kept(store, training).load()
+    assert (notes["epoch"], notes["step"]) > (1, 0) and not store.has(training)
+
+
+WRITER = """
+import itertools, sys
+from attentest.store.cell import Cell
+from attentest.store.store import Store
+store = Store(sys.argv[1])
+for number in itertools.count():
+    cell = Cell(stage="model", version=1, config={"number": number, "of": sys.argv[2]})
+    store.write(cell, {"model.safetensors": bytes(1 << 20), "training.json": b"{}"}, {})
+    store.replace(number.to_bytes(8, "big") * (1 << 14), "partial", "key", "state.safetensors")
+    print(number, flush=True)
+"""
+
+
+def test_a_writer_killed_at_any_moment_leaves_only_whole_cells(start, store, rng):
+    for attempt in range(10):
+        writer = start("-c", WRITER, store.url, str(attempt))
+        assert writer.stdout.readline() == "0\n"
+        time.sleep(rng.uniform(0, 0.05))
+        writer.kill()
+        written = 1 + sum(1 for _ in writer.stdout)
+        done = [key for key in store.done() if store.cell(key).config["of"] == str(attempt)]
+        assert written <= len(done) <= written + 1  # the last may be written and not yet told of
+        assert sorted(store._names("cells")) == store.done()
+        assert all(store.is_whole(key) for key in done)
+        assert store.read(done[-1], "model.safetensors") == bytes(1 << 20)
+        kept = store.find("partial", "key", "state.safetensors")
+        assert len(kept) == 8 << 14 and len(set(np.frombuffer(kept, dtype=">u8"))) == 1
