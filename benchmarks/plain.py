@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -65,3 +67,40 @@ def plain_permutations(model, reading, count: int, rng: torch.Generator) -> torc
             changes.append((torch.sigmoid(dense(weights[:real][order] @ hidden[:real])) - own).abs())
         medians.append(torch.stack(changes).median())
     return torch.stack(medians)
+
+
+class PlainHAN(nn.Module):
+    """A hierarchical model the obvious way: a loop over documents and, inside, one over sentences."""
+
+    def __init__(self, words: int, emb: int = 200, hidden: int = 50) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(words, emb, padding_idx=0)
+        self.words = nn.GRU(emb, hidden, batch_first=True, bidirectional=True)
+        self.sentences = nn.GRU(2 * hidden, hidden, batch_first=True, bidirectional=True)
+        self.attend = nn.ModuleList(
+            nn.Sequential(nn.Linear(2 * hidden, 2 * hidden), nn.Tanh(), nn.Linear(2 * hidden, 1, bias=False))
+            for _ in range(2)
+        )
+        self.out = nn.Linear(2 * hidden, 1)
+
+    def document(self, sentences):
+        vectors = []
+        for tokens in sentences:
+            hidden = self.words(self.embedding(tokens)[None])[0][0]
+            vectors.append(self.attend[0](hidden).softmax(0).T @ hidden)
+        hidden = self.sentences(torch.stack(vectors, dim=1))[0][0]
+        return self.out(self.attend[1](hidden).softmax(0).T @ hidden)[0, 0]
+
+
+def plain_han_epoch(model: PlainHAN, adam: torch.optim.Adam, split: IndexedSplit, size: int, rng) -> None:
+    """One epoch over the same batches, document by document."""
+    for rows in buckets(split.lengths, size, rng=rng):
+        adam.zero_grad()
+        logits = []
+        for row in rows:
+            starts = [*split.examples[row].sentences, len(split.tokens[row])]
+            tokens = torch.from_numpy(split.tokens[row])
+            logits.append(model.document([tokens[a:b] for a, b in pairwise(starts)]))
+        labels = torch.from_numpy(split.labels[rows]).float()
+        nn.functional.binary_cross_entropy_with_logits(torch.stack(logits), labels).backward()
+        adam.step()

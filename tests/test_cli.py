@@ -163,7 +163,8 @@ def test_corpora_are_listed_with_those_of_the_user(here, answer, page):
     status, said = answer("corpora", "list")
     found = {corpus["name"]: corpus["status"] for corpus in said["corpora"]}
     assert status == 0 and found["mine"] == "registered"
-    assert found["planted-keyword"] == "embedded" and found["sst"] == "absent"
+    assert found["planted-keyword"] == "embedded" and found["sst"] == "downloadable"
+    assert found["mimic-anemia"] == "needs credentials" and found["adr"] == "not redistributable"
     status, shown = page("corpora", "list")
     assert status == 0 and all(name in shown for name in found)
 
@@ -175,7 +176,7 @@ def test_a_corpus_is_described_by_its_counts(here, answer, page):
     status, shown = page("corpora", "describe", "mine")
     assert status == 0 and "neg, pos" in shown
     status, shown = page("corpora", "describe", "sst")
-    assert status == 0 and "absent" in shown and "nlp.stanford.edu" in shown
+    assert status == 0 and "downloadable" in shown and "nlp.stanford.edu" in shown
 
 
 def test_adding_a_corpus_says_what_was_found(here, answer, page):

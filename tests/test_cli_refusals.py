@@ -596,3 +596,9 @@ def test_texts_of_one_token_are_counted_as_left_out(here, capsys):
     assert [claim["verdict"] for claim in said["claims"]] == ["undecided"]
     assert run(["study", "tiny.toml", "--engine", "inline"]) == 0
     assert "6 texts left out (one token" in capsys.readouterr().out
+
+
+def test_credentialed_texts_enter_a_store_only_when_asked(here, refused):
+    for words in (("train", "mimic-anemia"), ("study", "demo", "--corpus", "mimic-diabetes")):
+        assert "--include-text" in refused(*words)
+        assert "no files of it" in refused(*words, "--include-text")

@@ -65,7 +65,7 @@ def test_chunks_change_nothing_but_memory(monkeypatch):
 
 
 def test_the_moments_of_a_permuted_logit_have_their_closed_form():
-    """EXPERIMENTS 13.11: mean and variance of alpha_pi . v over all permutations."""
+    """Over all permutations: mean(v), and sum((v - mean v)^2)/(T-1) * (sum alpha^2 - 1/T)."""
     torch.manual_seed(0)
     weights, values = torch.rand(1, 8).softmax(-1).double(), torch.randn(8).double()
     orders = permuted(weights, torch.ones(1, 8, dtype=torch.bool), 40_000, rng=seeded())[0]

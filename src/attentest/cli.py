@@ -17,6 +17,7 @@ from attentest.cli_shared import (
     DeviceOption,
     JsonOption,
     StoreOption,
+    TextOption,
     print_document,
 )
 from attentest.refusal import Refusal
@@ -87,13 +88,14 @@ def train(
     seed: int = 0,
     decoder: str | None = None,
     sizes: Annotated[str, typer.Option(help="code or paper.")] = "code",
-    vectors: Annotated[str, typer.Option(help="random, random(SCALE), or a text vector file.")] = "random",
+    vectors: Annotated[str, typer.Option(help="random, random(SCALE), word2vec, or a text file.")] = "random",
     epochs: int | None = None,
     batch_size: int | None = None,
     out: Annotated[Path | None, typer.Option(help="Also save the model as a folder.")] = None,
     store: StoreOption = DEFAULT_STORE,
     device: DeviceOption = "auto",
     data_dir: DataOption = None,
+    include_text: TextOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train one model; the same settings again are answered from the store."""
@@ -105,7 +107,16 @@ def train(
     settings |= {"seed": seed, "decoder": decoder, "sizes": sizes, "vectors": vectors}
     settings |= {"epochs": epochs, "batch_size": batch_size}
     with ProgressBars(f"{corpus}: {encoder} + {attention}") as bars:
-        result = train_one(corpus, settings, store, device=device, data_dir=data_dir, out=out, watcher=bars)
+        result = train_one(
+            corpus,
+            settings,
+            store,
+            device=device,
+            data_dir=data_dir,
+            include_text=include_text,
+            out=out,
+            watcher=bars,
+        )
     print_document(result, as_json, show_training)
 
 
@@ -120,6 +131,7 @@ def study(
     plan: Annotated[bool, typer.Option("--plan", help="Print the cells that are missing; do none.")] = False,
     store: StoreOption = DEFAULT_STORE,
     data_dir: DataOption = None,
+    include_text: TextOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a study; what is in the store already is not done again."""
@@ -138,6 +150,7 @@ def study(
             workers=workers,
             only_plan=plan,
             data_dir=data_dir,
+            include_text=include_text,
             watcher=bars,
         )
     print_document(result, as_json, show_plan if plan else show_study)

@@ -30,6 +30,9 @@ StoreOption = Annotated[
 DataOption = Annotated[
     str | None, typer.Option("--data-dir", help="Where corpora are looked for (default $ATTENTEST_DATA).")
 ]
+TextOption = Annotated[
+    bool, typer.Option("--include-text", help="Let credentialed texts be written into the store.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 DEFAULT_STORE = "attentest-store"

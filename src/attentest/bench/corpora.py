@@ -18,6 +18,17 @@ from attentest.store.store import Store
 CORPUS_VERSION = 1
 
 
+def check_may_be_stored(name: str) -> None:
+    """Refuse a corpus whose texts its holder has promised not to pass on: a store is easily copied."""
+    if name in CORPORA and CORPORA[name].restriction == "needs credentials":
+        raise Refusal(
+            f"corpus {name}",
+            got="texts that need credentials, about to be written into a store",
+            needs="your word that the store is as private as they are",
+            way_out="Add --include-text; then keep the store to yourself, vocabulary and models included.",
+        )
+
+
 def corpus_cell(name: str, *, data_dir: str | None = None) -> Cell:
     """The cell of a corpus: its source's fingerprint and its preparation, read off without preparing it."""
     recipe = CORPORA[name].preparation.record() if name in CORPORA else {"words_version": WORDS_VERSION}

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from attentest.bench.corpora import corpus_cell, traits_of
+from attentest.bench.corpora import check_may_be_stored, corpus_cell, traits_of
 from attentest.corpus.vectors import fingerprint, width
 from attentest.corpus.word2vec import check_gensim
 from attentest.experiments.catalogue import experiment
@@ -39,8 +39,8 @@ class Point:
 class Planner:
     """Collects cells; the same cell asked for twice is planned once."""
 
-    def __init__(self, store: Store, *, data_dir: str | None = None) -> None:
-        self.store, self.data_dir = store, data_dir
+    def __init__(self, store: Store, *, data_dir: str | None = None, include_text: bool = False) -> None:
+        self.store, self.data_dir, self.include_text = store, data_dir, include_text
         self.cells: dict[str, Cell] = {}
 
     def add(self, cell: Cell) -> Cell:
@@ -48,7 +48,9 @@ class Planner:
         return self.cells.setdefault(cell.key, cell)
 
     def corpus(self, name: str) -> Cell:
-        """The prepared corpus."""
+        """The prepared corpus; credentialed texts enter a store only if that is asked for."""
+        if not self.include_text:
+            check_may_be_stored(name)
         return self.add(corpus_cell(name, data_dir=self.data_dir))
 
     def resolve(self, config: ModelConfig, corpus: Cell) -> tuple[ModelConfig, dict[str, str]]:

@@ -31,6 +31,7 @@ def train_one(
     *,
     device: str = "auto",
     data_dir: str | None = None,
+    include_text: bool = False,
     out: Path | None = None,
     watcher: Watcher | None = None,
 ) -> Document:
@@ -39,7 +40,7 @@ def train_one(
     if out is not None:
         check_folder(out)  # before the work, not after
     store = Store(store_url)
-    planner = Planner(store, data_dir=data_dir)
+    planner = Planner(store, data_dir=data_dir, include_text=include_text)
     cell = planner.corpus(corpus)
     config, where = planner.resolve(ModelConfig.of(settings), cell)
     model = planner.model(config, cell, where)
@@ -71,12 +72,13 @@ def run_study(
     workers: int | None = None,
     only_plan: bool = False,
     data_dir: str | None = None,
+    include_text: bool = False,
     watcher: Watcher | None = None,
 ) -> Document:
     """Run a study, or with `only_plan` say what would be done."""
     study = adapted(load_study(name), corpora, seeds)
     store = Store(store_url)
-    planner = Planner(store, data_dir=data_dir)
+    planner = Planner(store, data_dir=data_dir, include_text=include_text)
     targets = planner.study(study)
     document: Document = {"study": study.study, "title": study.title, "cells": len(planner.cells)}
     if only_plan:

@@ -6,18 +6,22 @@ from pathlib import Path
 from typing import Any
 
 from attentest.corpus.catalogue import CORPORA, data_dir, load_corpus
+from attentest.corpus.download import DOWNLOADS
 from attentest.corpus.origin import Files, Source
 from attentest.corpus.registered import registered
 from attentest.refusal import Refusal
 
 
-def _status(source: Source, data: Path) -> str:
+def _status(name: str, source: Source, data: Path) -> str:
+    """embedded, here, damaged; or, of what is not here, how it is to be had."""
     if not isinstance(source.origin, Files):
         return "embedded"
     try:
-        return "here" if source.origin.find(data) is not None else "absent"
+        if source.origin.find(data) is not None:
+            return "here"
     except Refusal:
         return "damaged"
+    return source.restriction or ("downloadable" if name in DOWNLOADS else "absent")
 
 
 def entries(data: Path | str | None = None) -> list[dict[str, Any]]:
@@ -26,7 +30,7 @@ def entries(data: Path | str | None = None) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [
         {
             "name": name,
-            "status": _status(source, folder),
+            "status": _status(name, source, folder),
             "texts": source.size,
             "licence": source.licence,
             "title": source.title,
@@ -45,18 +49,18 @@ def describe(name: str, data: Path | str | None = None) -> dict[str, Any]:
     about: dict[str, Any] = {"name": name}
     if name in CORPORA:
         source = CORPORA[name]
-        status = _status(source, folder)
+        status = _status(name, source, folder)
         about |= {
             "title": source.title,
             "cite": source.cite,
             "licence": source.licence,
-            "status": source.restriction or status if status == "absent" else status,
+            "status": status,
             "trained as": source.family,
             "how to get": source.how_to_get,
         }
         if isinstance(source.origin, Files):
             about["looked for in"] = str(folder / source.origin.folder)
-        if status == "absent":
+        if status not in ("embedded", "here", "damaged"):
             return about
     corpus = load_corpus(name, data_dir=folder)
     lengths = [len(example.tokens) for examples in corpus.splits().values() for example in examples]

@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Sequence
 
 import pandas as pd
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -107,7 +106,7 @@ def _model(findings: pd.DataFrame) -> pd.Series:
 def plain_table(headings: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> Table:
     """Rows under headings."""
     table = Table(
-        title=title or None, title_justify="left", header_style="bold", box=SIMPLE_HEAD, pad_edge=False
+        title=title or None, title_justify="left", header_style="bold", box=None, padding=(0, 2, 0, 0)
     )
     for heading in headings:
         table.add_column(heading, overflow="fold")

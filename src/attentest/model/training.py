@@ -1,4 +1,4 @@
-"""Training by the protocol of the papers (EXPERIMENTS 1.7), resumable at any step, the same bits for a seed.
+"""Training by the protocol of the papers, resumable at any step, the same bits for a seed.
 
 Every draw is a function of (seed, epoch, step), so a resumed training needs no generator state: it takes the
 epoch's batches again and skips those already seen.
