@@ -550,8 +550,9 @@ def test_tweets_keep_their_case_and_other_texts_do_not(tmp_path):
 )
 def test_a_corpus_that_must_be_applied_for_says_so(name, status, apply, tmp_path):
     assert CORPORA[name].status == status and apply in describe(name, tmp_path)["how to get"]
-    assert {entry["name"]: entry["status"] for entry in entries(tmp_path)}[name] == "absent"
-    assert describe(name, tmp_path)["status"] == (status if status != "local" else "absent")
+    shown = "downloadable" if status == "local" else status
+    assert {entry["name"]: entry["status"] for entry in entries(tmp_path)}[name] == shown
+    assert describe(name, tmp_path)["status"] == shown
     with pytest.raises(Refusal, match=apply):
         load_corpus(name, data_dir=tmp_path)
 
