@@ -122,7 +122,7 @@ def show_demo(document: Document, console: Console) -> None:
 
 NEXT = (
     ("list --store {store}", "what was kept"),
-    ("conclude --store {store}", "every number again"),
+    ("conclude --store {store}", "numbers again"),
     ("corpora list", "other corpora"),
     ("corpora add mine FILE.csv --text COL --label COL", "your own texts"),
     ("train mine --encoder cnn --projection sparsemax", "a model for them"),
