@@ -230,7 +230,7 @@ def main() -> None:
     vocabulary = Vocabulary.build(corpus.train)
     rows = [
         training_epoch(corpus, vocabulary, "bilstm", "arithmetic: matrix products are over half"),
-        training_epoch(corpus, vocabulary, "average", "Python and memory traffic, about even"),
+        training_epoch(corpus, vocabulary, "average", "row-sparse Adam a third, the backward pass a quarter"),
         hierarchical_epoch(corpus, vocabulary),
         optimiser_step(vocabulary),
         permutation(corpus, vocabulary),

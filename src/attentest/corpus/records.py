@@ -30,8 +30,8 @@ class Line(NamedTuple):
 
 
 @contextmanager
-def _any_field_size() -> Iterator[None]:
-    """Lift csv's limit of 128 KiB a field, which a patient's notes pass easily."""
+def any_field_size() -> Iterator[None]:
+    """Lift csv's limit of 128 KiB a field, which a book or a patient's notes pass easily."""
     before = csv.field_size_limit(2**31 - 1)
     try:
         yield
@@ -42,7 +42,7 @@ def _any_field_size() -> Iterator[None]:
 def _rows(lines: Iterator[str], where: str) -> Iterator[tuple[Line, list[str]]]:
     # Strict, for an unclosed quotation mark would otherwise swallow the rest of the file into one text.
     reader = csv.reader(lines, strict=True)
-    with _any_field_size():
+    with any_field_size():
         try:
             for row in reader:
                 if row:

@@ -10,7 +10,6 @@ import json
 import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from attentest.corpus.records import any_field_size
 from attentest.refusal import Refusal
 
 
@@ -71,21 +71,11 @@ def _place(path: Path, column: str, there: Sequence[str]) -> int:
     )
 
 
-@contextmanager
-def _any_field_size() -> Iterator[None]:
-    """Lift csv's limit of 128 KiB a field, which a book or a patient's notes pass easily."""
-    before = csv.field_size_limit(2**31 - 1)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
-
-
 def _separated_rows(path: Path, wanted: list[str], *, delimiter: str) -> Iterator[list[Any]]:
     # Strict, for an unclosed quotation mark would otherwise swallow the rest of the file into one text.
     reader = csv.reader(_lines(path), delimiter=delimiter, strict=True)
     wrong = None
-    with _any_field_size():
+    with any_field_size():
         try:
             rows = (row for row in reader if row)
             header = next(rows, [])

@@ -10,8 +10,8 @@ stays, and only the bias correction `c_j = sqrt(1 - b2^j) / (1 - b1^j)` varies, 
 moves it by `-lr * m / sqrt(v_max) * sum_{j=s+1..t} b1^(j-s) c_j`. With `F(s) = b1 (c_{s+1} + F(s+1))`, one
 table for all rows, the sum is `F(s) - b1^(t-s) F(t)`. A row is brought up to date just before it is read.
 
-Two departures from dense Adam, both below float noise in training: weight decay acts on a row only at steps
-that read it, and `eps` (1e-8) is left out of the idle sum's denominators' bias correction.
+Two departures from dense Adam, both expected to be small, neither measured apart: weight decay acts on a row
+only at steps that read it, and `eps` (1e-8) is left out of the idle sum's denominators' bias correction.
 """
 
 from __future__ import annotations
