@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attentest.corpus.catalogue import CORPORA, data_dir, fingerprint, load_corpus
-from attentest.corpus.registered import Registration, register, registered
+from attentest.corpus.registered import Registration, register, registrations
 from attentest.refusal import Refusal
 
 SLOW = {"babi-3-simulated": pytest.mark.slow}  # long stories, and every call of theirs is type-checked
@@ -126,7 +126,7 @@ def test_a_registered_table_loads_by_its_name_and_follows_its_file(tmp_path):
     path = table(tmp_path / "t.csv")
     corpus = register("my-reviews", path, text="text", label="label", data_dir=tmp_path)
     assert load_corpus("my-reviews", data_dir=tmp_path) == corpus and corpus.name == "my-reviews"
-    assert registered(tmp_path)["my-reviews"].file == str(path)
+    assert registrations(tmp_path)["my-reviews"].file == str(path)
     before = fingerprint("my-reviews", tmp_path)
     path.write_text(path.read_text() + "more words,a\n")
     assert fingerprint("my-reviews", tmp_path) != before
@@ -158,7 +158,7 @@ def test_what_cannot_be_read_is_not_registered(tmp_path):
         register("mine", table(tmp_path / "t.csv"), text="txt", label="label", data_dir=tmp_path)
     with pytest.raises(Refusal, match="not UTF-8"):
         register("mine", tmp_path / "t\udcff.csv", text="text", label="label", data_dir=tmp_path)
-    assert registered(tmp_path) == {}
+    assert registrations(tmp_path) == {}
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(Refusal, match="cannot be written"):
         register("mine", tmp_path / "t.csv", text="text", label="label", data_dir=tmp_path / "file")
@@ -172,7 +172,11 @@ def test_a_registration_that_someone_spoilt_is_refused_by_its_path(content, tmp_
     (tmp_path / "registered").mkdir()
     (tmp_path / "registered" / "mine.toml").write_bytes(content.encode("latin-1"))
     with pytest.raises(Refusal, match=r"mine\.toml.*Remove that file"):
-        registered(tmp_path)
+        load_corpus("mine", data_dir=tmp_path)
+    register("other", table(tmp_path / "t.csv"), text="text", label="label", data_dir=tmp_path)
+    found = registrations(tmp_path)
+    assert isinstance(found["mine"], Refusal) and found["other"].file == str(tmp_path / "t.csv")
+    assert load_corpus("other", data_dir=tmp_path).name == "other"
 
 
 @given(WRITABLE, st.none() | WRITABLE)

@@ -236,6 +236,8 @@ def test_diabetes_is_one_code_and_its_splits_are_those_of_the_lists_where_there_
     assert Counter(d.label for d in listed)["none: not in the lists"] == 3 + 2
     with pytest.raises(Refusal, match=r"dev_50_hadm_ids\.csv, line 2: got 'HADM'"):
         documents("mimic-diabetes", tmp_path / "d", **{"dev_50_hadm_ids.csv": "102\nHADM\n"})
+    with pytest.raises(Refusal, match=r"dev_50_hadm_ids\.csv: got no admission with a summary"):
+        documents("mimic-diabetes", tmp_path / "e", **{"dev_50_hadm_ids.csv": "999\n"})
 
 
 def test_the_header_of_a_table_may_be_in_small_letters(tmp_path):
@@ -409,16 +411,17 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(what, tmp_path):
 
 
 PARTS = [
-    ("snli", "dev.jsonl"),
-    ("yelp", "test.csv"),
-    ("amazon", "train.csv"),
-    ("yahoo", "test.csv"),
-    ("agnews", "test.csv"),
+    *(("snli", f"{split}.jsonl") for split in ("train", "dev", "test")),
+    *(
+        (name, f"{split}.csv")
+        for name in ("yelp", "amazon", "yahoo", "agnews")
+        for split in ("train", "test")
+    ),
     ("adr", "tweets.tsv"),
-    ("mimic-diabetes", "test_50_hadm_ids.csv"),
+    *(("mimic-diabetes", f"{split}_50_hadm_ids.csv") for split in ("train", "dev", "test")),
     ("mimic-anemia", "NOTEEVENTS.csv"),
     ("mimic-anemia", "DIAGNOSES_ICD.csv"),
-    ("movies", "val.jsonl"),
+    *(("movies", f"{split}.jsonl") for split in ("train", "val", "test")),
 ]
 
 
@@ -429,9 +432,22 @@ def test_an_empty_file_is_refused_and_no_split_is_made_up_for_it(corpus, end, tm
             documents(corpus, tmp_path / str(n), **{end: nothing})
 
 
-@pytest.mark.parametrize(
-    "corpus, part", [*PARTS, ("cnn", "validation"), ("imdb-ratings", "test/"), ("movies", "docs/b.txt")]
-)
+FOLDERS = [
+    *(("cnn", f"questions/{part}/") for part in ("training", "validation", "test")),
+    *(("imdb-ratings", f"{part}/{side}/") for part in ("train", "test") for side in ("neg", "pos")),
+]
+
+
+@pytest.mark.parametrize("nothing", ["", "\n\n"])
+@pytest.mark.parametrize("corpus, folder", FOLDERS)
+def test_a_folder_of_empty_files_is_no_split_either(corpus, folder, nothing, tmp_path):
+    files, read = LAYOUTS[corpus]
+    emptied = {name: nothing if folder in name else text for name, text in files.items()}
+    with pytest.raises(Refusal, match=rf"{folder}\w+\.\w+: got (nothing in it|1 blocks), .*get it again"):
+        list(read(Archive.open(packed("folder", tmp_path, emptied))))
+
+
+@pytest.mark.parametrize("corpus, part", [*PARTS, *FOLDERS, ("movies", "docs/b.txt")])
 def test_a_layout_with_a_part_missing_is_refused_by_the_name_of_the_part(corpus, part, tmp_path):
     files, read = LAYOUTS[corpus]
     kept = {name: text for name, text in files.items() if part not in name}
@@ -474,6 +490,14 @@ def test_an_id_that_occurs_twice_is_refused_by_the_corpus(corpus, tmp_path):
     twice = documents(corpus, tmp_path, **{"train.jsonl": TWICE[corpus]})
     with pytest.raises(Refusal, match=r"text 'a.*an id that occurs twice"):
         prepare(corpus, twice, Preparation())
+
+
+@pytest.mark.parametrize("corpus", LAYOUTS)
+def test_files_that_are_there_twice_are_refused_by_an_id(corpus, tmp_path):
+    files, read = LAYOUTS[corpus]
+    twice = files | {f"copy/{name}": text for name, text in files.items()}
+    with pytest.raises(Refusal, match=r"text '.+': got an id that occurs twice.*second copy"):
+        prepare(corpus, read(Archive.open(packed("folder", tmp_path, twice))), Preparation())
 
 
 def test_a_text_of_any_length_fits_a_field(tmp_path):

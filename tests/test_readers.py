@@ -8,6 +8,7 @@ import os
 import tarfile
 import zipfile
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,9 @@ import pytest
 
 from attentest.corpus import babi, imdb, newsgroups, sst
 from attentest.corpus.archive import Archive
+from attentest.corpus.catalogue import CORPORA, load_corpus
+from attentest.corpus.preparation import Preparation, prepare
+from attentest.corpus.single import one_review
 from attentest.refusal import Refusal
 
 TREES = {
@@ -36,7 +40,7 @@ POSTS = {
 }
 STORY = (
     "1 Mary moved to the hall.\n2 John took the milk.\n3 Where is Mary? \thall\t1\n4 Mary went out.\n"
-    "5 Where is Mary?\tOut\t1 4\n1 Ann slept.\n2 Where is Ann?\tbed\t1\n"
+    "5 Where is Mary?\tOut\t1 4\n1 Ann slept.\n2 Where is Ann, é?\tbed\t1\n"
 )
 TALES = {f"tasks_1-20_v1-2/en-10k/qa1_one-fact_{split}.txt": STORY for split in ("train", "test")} | {
     "tasks_1-20_v1-2/en/qa1_one-fact_train.txt": "not ours"
@@ -105,7 +109,7 @@ BROKEN = ["(3 (2 a) (2 b)", "(3 (2 a)) (2 b)", "(3 a b)", "(3 )", "3 a", "()", "
 @pytest.mark.parametrize("line", [*BROKEN, "(7 a)", "(x a)", "(33 a)"])
 def test_a_tree_that_does_not_add_up_is_refused_with_its_line(line, tmp_path):
     files = TREES | {"trees/dev.txt": f"(0 bad)\n{line}\n"}
-    with pytest.raises(Refusal, match=r"trees/dev.txt, line 2: .* get the Treebank again"):
+    with pytest.raises(Refusal, match=r"trees/dev.txt, line 2: .* a root from 0 to 4.* get it again"):
         list(sst.read(Archive.open(packed("folder", tmp_path, files))))
 
 
@@ -166,6 +170,193 @@ def test_a_layout_with_a_part_missing_is_refused_by_the_name_of_the_part(corpus,
     part = {name: text for name, text in files.items() if "test" not in name.split("aclImdb")[-1]}
     with pytest.raises(Refusal, match=r"got no [^ ]*test.*download the whole archive again"):
         list(read(Archive.open(packed(".tar.gz", tmp_path, part, encoding))))
+
+
+@pytest.mark.parametrize("corpus", LAYOUTS)
+def test_the_archive_of_another_corpus_is_refused(corpus, tmp_path):
+    other = TREES if corpus == "imdb" else REVIEWS
+    with pytest.raises(Refusal, match=r"a\.zip: got no .*the publisher's files under their own names"):
+        list(LAYOUTS[corpus][1](Archive.open(packed(".zip", tmp_path, other))))
+
+
+@pytest.mark.parametrize("corpus", LAYOUTS)
+def test_a_gzipped_file_that_was_cut_short_is_refused_by_its_name(corpus, tmp_path):
+    files, read, encoding = LAYOUTS[corpus]
+    path = packed("gzipped", tmp_path, files, encoding)
+    for file in path.rglob("*.gz"):
+        file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(Refusal, match=r"undamaged.*get it again"):
+        list(read(Archive.open(path)))
+
+
+@pytest.mark.parametrize("corpus, encoding", [("sst", "latin-1"), ("imdb", "latin-1"), ("babi", "latin-1")])
+def test_a_wrong_encoding_is_refused_by_the_name_of_the_file(corpus, encoding, tmp_path):
+    files, read, _ = LAYOUTS[corpus]
+    with pytest.raises(Refusal, match=r"member .*got a byte that is not utf-8"):
+        list(read(Archive.open(packed("folder", tmp_path, files, encoding))))
+
+
+def test_a_post_in_utf_16_is_refused_though_every_byte_is_latin_1(tmp_path):
+    with pytest.raises(Refusal, match=r"rec\.sport\.\w+/\d+: got a NUL byte.*text in latin-1.*get it again"):
+        list(newsgroups.read(Archive.open(packed("folder", tmp_path, POSTS, "utf-16"))))
+
+
+NOTHING = ("", "\n \r\n")
+SPLITS = {
+    "sst": ("train.txt", "dev.txt", "test.txt"),
+    "imdb": ("train/neg", "train/pos", "test/neg", "test/pos"),
+    "20news": tuple(
+        f"{split}/rec.sport.{sport}" for split in ("train", "test") for sport in ("baseball", "hockey")
+    ),
+    "babi": ("en-10k/qa1_one-fact_train.txt", "en-10k/qa1_one-fact_test.txt"),
+}
+
+
+@pytest.mark.parametrize("nothing", NOTHING)
+@pytest.mark.parametrize(
+    "corpus, part", [(corpus, part) for corpus, parts in SPLITS.items() for part in parts]
+)
+def test_an_empty_split_is_refused_and_none_is_made_up_for_it(corpus, part, nothing, tmp_path):
+    files, read, encoding = LAYOUTS[corpus]
+    emptied = {name: nothing if part in name else text for name, text in files.items()}
+    with pytest.raises(Refusal, match=rf"{part}\S*: got nothing in it, but needs .*get it again"):
+        list(read(Archive.open(packed("folder", tmp_path, emptied, encoding))))
+
+
+@pytest.mark.parametrize("corpus, part", [(c, part) for c in ("imdb", "20news") for part in SPLITS[c]])
+def test_an_empty_folder_is_refused_as_one_that_is_not_there(corpus, part, tmp_path):
+    files, read, encoding = LAYOUTS[corpus]
+    path = packed("folder", tmp_path, files, encoding)
+    for file in [file for file in path.rglob("*") if part in file.as_posix() and file.is_file()]:
+        file.unlink()
+    with pytest.raises(Refusal, match=rf"got no [^ ]*{part}/ID.*the whole archive again"):
+        list(read(Archive.open(path)))
+
+
+@pytest.mark.parametrize("part", SPLITS["babi"])
+def test_a_story_that_asks_nothing_is_no_split(part, tmp_path):
+    files = {name: "1 Mary sat.\n2 John sat.\n" if part in name else text for name, text in TALES.items()}
+    with pytest.raises(Refusal, match=rf"{part}, line 2: got the end, and no question before it"):
+        list(babi.read(Archive.open(packed("folder", tmp_path, files)), task=1))
+
+
+@pytest.mark.parametrize("part", SPLITS["20news"])
+def test_a_group_that_only_quotes_is_no_part_of_the_corpus(part, tmp_path):
+    files = {name: "From: x\n\n> quoted\n" if part in name else text for name, text in POSTS.items()}
+    with pytest.raises(Refusal, match=rf"bydate-{part}: got posts without words of their own only"):
+        list(newsgroups.read(Archive.open(packed("folder", tmp_path, files))))
+
+
+def enough(corpus: str) -> dict[str, str]:
+    """A layout with enough texts, and long enough ones, to become a corpus."""
+    words = " ".join(f"(2 word{n})" for n in range(8))
+    trees = "".join(f"({(0, 4)[n % 2]} {words})\n" for n in range(20))
+    sides = (("neg", 1), ("pos", 10))
+    return {
+        "sst": {name: trees for name in TREES},
+        "imdb": {
+            f"aclImdb/{split}/{side}/{n}_{rating}.txt": f"One<br />two three four 5 six {side}. Number {n}!"
+            for split in ("train", "test")
+            for side, rating in sides
+            for n in range(20)
+        },
+        "babi": TALES,
+    }[corpus]
+
+
+# What is there but of no use: neutral sentences, and reviews that are too short or too long.
+USELESS = [
+    ("sst", "dev.txt", "(2 (2 so) (2 so))\n", "an empty dev split"),
+    ("sst", "test.txt", "(4 fine)\n", "an empty test split"),
+    ("sst", "train.txt", "(2 (2 so) (2 so))\n", "no texts to train on .1 left out: label neutral"),
+    ("imdb", "/test/", "short", "an empty test split"),
+    ("imdb", "/test/", "long " * 400, "an empty test split"),
+    ("imdb", "/train/", "short", "no texts to train on .40 left out: 6 tokens or fewer"),
+]
+
+
+@pytest.mark.parametrize("corpus, part, text, says", USELESS)
+def test_a_split_without_a_usable_text_is_not_drawn_from_another(corpus, part, text, says, tmp_path):
+    files = {name: text if part in name else whole for name, whole in enough(corpus).items()}
+    (tmp_path / corpus).mkdir()
+    packed("folder", tmp_path / corpus, files)
+    with pytest.raises(Refusal, match=rf"corpus {corpus}: got {says}"):
+        load_corpus(corpus, data_dir=tmp_path)
+
+
+def test_a_split_that_the_layout_lacks_is_still_drawn_from_train(tmp_path):
+    for corpus, sizes in (("imdb", (32, 8, 8)), ("babi", (2, 1, 3))):
+        (tmp_path / corpus).mkdir()
+        packed("folder", tmp_path / corpus, enough(corpus))
+        found = load_corpus({"babi": "babi-1"}.get(corpus, corpus), data_dir=tmp_path)
+        assert tuple(len(split) for split in found.splits().values()) == sizes
+
+
+@pytest.mark.parametrize("corpus", LAYOUTS)
+def test_files_that_are_there_twice_are_refused_by_an_id(corpus, tmp_path):
+    files, read, encoding = LAYOUTS[corpus]
+    twice = files | {f"copy/{name}": text for name, text in files.items()}
+    documents = read(Archive.open(packed("folder", tmp_path, twice, encoding)))
+    with pytest.raises(Refusal, match=r"text '\S+': got an id that occurs twice.*second copy"):
+        prepare(corpus, documents, Preparation())
+
+
+def test_a_review_that_is_there_twice_is_noticed_even_outside_the_sample(tmp_path):
+    files = enough("imdb")
+    for n, name in enumerate(name for name in files if "/test/" in name):
+        folder = tmp_path / str(n) / "imdb"
+        folder.mkdir(parents=True)
+        packed(".zip", folder, files | {f"copy/{name}": files[name]})
+        with pytest.raises(Refusal, match="occurs twice"):
+            load_corpus("imdb", data_dir=tmp_path / str(n))
+
+
+@pytest.mark.parametrize("name", ["neg/1_0", "neg/1_5", "neg/1_10", "pos/1_4", "pos/1_6", "pos/1_11"])
+@pytest.mark.parametrize("rated", [True, False])
+def test_a_rating_that_is_none_of_its_side_is_refused(name, rated, tmp_path):
+    files = REVIEWS | {f"aclImdb/train/{name}.txt": "a film"}
+    with pytest.raises(Refusal, match=rf"{name}\.txt: got a rating of \d+ in {name[:3]}, .*one of"):
+        list(imdb.read(Archive.open(packed("folder", tmp_path, files)), rated=rated))
+
+
+# --- one review
+
+
+@pytest.mark.parametrize("kind", ["folder", "gzipped", ".tar.gz", ".zip"])
+def test_one_review_is_what_the_corpus_has_or_would_have_outside_its_sample(kind, tmp_path):
+    (tmp_path / "imdb").mkdir()
+    packed(kind, tmp_path / "imdb", enough("imdb"))
+    corpus = load_corpus("imdb", data_dir=tmp_path)
+    source = CORPORA["imdb"]
+    documents = source.origin.reader(source.origin.find(tmp_path))
+    whole = prepare("whole", documents, replace(source.preparation, test_sample=None), labels=source.labels)
+    inside = {example.id: example for split in corpus.splits().values() for example in split}
+    everything = {example.id: example for split in whole.splits().values() for example in split}
+    assert len(inside) == 48 and len(everything) == 80 and inside.items() <= everything.items()
+    for id, example in everything.items():
+        assert one_review(id, tmp_path) == example
+    assert one_review("test/neg/7_1", tmp_path).tokens[:5] == ("one", "two", "three", "four", "qqq")
+
+
+@pytest.mark.parametrize(
+    "name", ["test/neg/231_2", "neg/231_1", "231_1", "aclImdb/test/neg/231_1", "test/neg/231_1.txt", ".*", ""]
+)
+def test_a_review_that_is_not_in_the_archive_is_refused(name, tmp_path):
+    (tmp_path / "imdb").mkdir()
+    packed(".tar.gz", tmp_path / "imdb", REVIEWS)
+    with pytest.raises(
+        Refusal, match=r"^review '.*': got no review of that id in .*a\.tar\.gz.*Check the id"
+    ):
+        one_review(name, tmp_path)
+
+
+def test_a_review_that_the_corpus_leaves_out_or_without_an_archive_is_refused(tmp_path):
+    (tmp_path / "imdb").mkdir()
+    with pytest.raises(Refusal, match=r"got no files of IMDB in .*aclImdb_v1\.tar\.gz.*ATTENTEST_DATA"):
+        one_review("test/neg/231_1", tmp_path)
+    packed(".zip", tmp_path / "imdb", enough("imdb") | {"test/neg/99_1.txt": "short"})
+    with pytest.raises(Refusal, match=r"text 'test/neg/99_1': got 6 tokens or fewer"):
+        one_review("test/neg/99_1", tmp_path)
 
 
 @pytest.mark.parametrize("kind", [".tar", ".tar.gz", ".tar.xz", ".zip"])
@@ -257,3 +448,16 @@ def test_the_real_files_hold_as_many_texts_as_their_publishers_say(place, read, 
         found = [counts[split, label] for label in labels]
         assert sum(found) == sizes if isinstance(sizes, int) else tuple(found) == sizes
     assert {split for split, _ in counts} == set(expected)
+
+
+@pytest.mark.realdata
+@pytest.mark.skipif(not os.environ.get("ATTENTEST_DATA"), reason="ATTENTEST_DATA is not set")
+def test_the_review_of_the_papers_first_figure_is_read_from_the_real_archive():
+    review = one_review("test/neg/231_1")
+    assert review.label == "negative" and review.sentences == (0, 34, 46) and len(review.tokens) == 57
+    sentences = " ".join(review.tokens).split(" . ")
+    assert sentences[0].startswith("after qqq minutes watching the movie i was asking myself what to do :")
+    assert sentences[1:] == [
+        "i finally watched the movie : what a waste of time",
+        "maybe i am not a qqq years old kid anymore !",
+    ]

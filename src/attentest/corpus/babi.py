@@ -10,7 +10,7 @@ from typing import cast
 from attentest.corpus.archive import Archive
 from attentest.corpus.document import Document
 from attentest.corpus.example import Split
-from attentest.refusal import Refusal
+from attentest.corpus.records import numbered
 
 LINE = re.compile(
     r"(?P<number>\d{1,6}) (?P<text>[^\t]*[^\t ]) *"
@@ -63,45 +63,36 @@ class _Story:
         )
 
 
-def _malformed(where: str, number: int, line: str, needs: str) -> Refusal:
-    return Refusal(
-        f"{where}, line {number}",
-        got=f"{line[:40]!r}",
-        needs=needs,
-        way_out="The file is damaged or not of bAbI: get it again.",
-    )
-
-
-def documents(text: str, split: Split, *, where: str) -> Iterator[Document]:
+def documents(lines: Iterator[str], split: Split, *, where: str) -> Iterator[Document]:
     """The questions of one file, each with all that was told before it; `where` is for refusals."""
-    story = _Story()
-    for n, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        found = LINE.fullmatch(line.rstrip("\r "))
+    story, empty = _Story(), True
+    for line, text in numbered(lines, where=where):
+        found = LINE.fullmatch(text.rstrip(" "))
         if found is None:
-            raise _malformed(where, n, line, "'N sentence.' or 'N question?<tab>answer<tab>N ...'")
+            raise line.refusal(f"{text[:40]!r}", "'N sentence.' or 'N question?<tab>answer<tab>N ...'")
         if found["number"] == "1":
             story = _Story(number=story.number + 1)
         story.last += 1
         if int(found["number"]) != story.last:
-            raise _malformed(where, n, line, f"a line numbered {story.last}, or 1 for a new story")
+            raise line.refusal(f"{text[:40]!r}", f"a line numbered {story.last}, or 1 for a new story")
         if found["answer"] is None:
             story.tell(found["text"])
             continue
         document = story.ask(found["text"], found["answer"], found["support"], split)
         if document is None:
-            raise _malformed(where, n, line, "supporting numbers that are sentences of the story so far")
+            raise line.refusal(f"{text[:40]!r}", "supporting numbers that are sentences of the story so far")
+        empty = False
         yield document
+    if empty:
+        raise line.refusal("the end, and no question before it", "at least one question with its answer")
 
 
 def read(archive: Archive, *, task: int) -> Iterator[Document]:
     """Every question of a task. A text is the story without its questions; the rationale is its support."""
     missing = {f"en-10k/qa{task}_*_{split}.txt" for split in ("train", "test")}
-    for found, content in archive.members(members(task)):
+    for found, lines in archive.streams(members(task)):
         split = cast(Split, found["split"])
         missing.discard(f"en-10k/qa{task}_*_{split}.txt")
-        text = archive.decoded(found.string, content)
-        yield from documents(text, split, where=f"{archive.path}, {found.string}")
+        yield from documents(lines, split, where=f"{archive.path}, {found.string}")
     if missing:
         raise archive.lacking(missing)

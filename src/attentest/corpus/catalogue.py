@@ -13,7 +13,7 @@ from attentest.corpus.document import Document
 from attentest.corpus.example import Corpus
 from attentest.corpus.origin import Files, Source, data_dir
 from attentest.corpus.preparation import prepare
-from attentest.corpus.registered import Registration, registered
+from attentest.corpus.registered import Registration, registrations
 from attentest.corpus.sources import CORPORA
 from attentest.corpus.table import digest
 from attentest.refusal import Refusal, look_up
@@ -24,8 +24,11 @@ __all__ = ["CORPORA", "Source", "data_dir", "fingerprint", "load_corpus"]
 def _entry(name: str, data: Path) -> Source | Registration:
     if name in CORPORA:
         return CORPORA[name]
-    known: dict[str, Source | Registration] = {**CORPORA, **registered(data)}
-    return look_up(name, known, "corpus")
+    known: dict[str, Source | Registration | Refusal] = {**CORPORA, **registrations(data)}
+    entry = look_up(name, known, "corpus")
+    if isinstance(entry, Refusal):  # somebody spoilt this one; the others are none the worse
+        raise entry
+    return entry
 
 
 def _found(name: str, source: Source, files: Files, data: Path) -> Archive:

@@ -18,7 +18,7 @@ from attentest.corpus.archive import Archive
 from attentest.corpus.catalogue import CORPORA, fingerprint
 from attentest.corpus.origin import Files, Source
 from attentest.corpus.receipt import RECORD, keep_receipt, receipts
-from attentest.corpus.registered import registered
+from attentest.corpus.registered import registrations
 from attentest.corpus.table import digest
 from attentest.corpus.transfer import Patience, Progress, Transfer, writing
 from attentest.refusal import Refusal, look_up
@@ -125,7 +125,7 @@ def download_corpus(
 
 def _published(name: str, data: Path) -> tuple[Source, Files]:
     """The source of a corpus that has files; one that has none cannot be downloaded."""
-    if name not in CORPORA and name in registered(data):
+    if name not in CORPORA and name in registrations(data):
         raise Refusal(
             f"corpus {name}",
             got="a table of your own",

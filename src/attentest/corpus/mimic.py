@@ -14,6 +14,7 @@ from attentest.corpus.archive import Archive
 from attentest.corpus.document import Document
 from attentest.corpus.example import SPLITS, Split
 from attentest.corpus.records import Line, headed, numbered
+from attentest.refusal import Refusal
 
 MEMBERS = re.compile(r"(?:^|/)(?:NOTEEVENTS|DIAGNOSES_ICD|(?:train|dev|test)_50_hadm_ids)\.csv$")
 NOTES = re.compile(r"(?:^|/)NOTEEVENTS\.csv$")
@@ -87,3 +88,16 @@ def read(
             continue
         seen.add(admission)
         yield Document(id=admission, text=row["TEXT"], label=label, split=listed.get(admission))
+    _check_every_list(archive, listed, seen)
+
+
+def _check_every_list(archive: Archive, listed: Mapping[str, Split], seen: set[str]) -> None:
+    """A list whose admissions have no summary would leave its split to be drawn from another's texts."""
+    for split in SPLITS if listed else ():
+        if not any(listed.get(admission) == split for admission in seen):
+            raise Refusal(
+                f"{archive.path}, {split}_50_hadm_ids.csv",
+                got="no admission with a summary and one of the labels",
+                needs="at least one",
+                way_out="Put the list and the notes of the same release there.",
+            )

@@ -9,6 +9,7 @@ from typing import cast
 from attentest.corpus.archive import Archive
 from attentest.corpus.document import Document
 from attentest.corpus.example import Split
+from attentest.refusal import Refusal
 
 MEMBERS = re.compile(
     r"(?:^|/)(?P<id>20news-bydate-(?P<split>train|test)/rec\.sport\.(?P<label>baseball|hockey)/\d+)$"
@@ -36,17 +37,39 @@ def own_words(post: str) -> str:
     return "\n".join(lines).strip()
 
 
+def _wrong(where: str, got: str, needs: str) -> Refusal:
+    way_out = "The file is damaged or not the publisher's: get it again."
+    return Refusal(where, got=got, needs=needs, way_out=way_out)
+
+
+def _document(archive: Archive, found: re.Match[str], content: bytes) -> Document:
+    where = f"{archive.path}, {found.string}"
+    if not content.strip():
+        raise _wrong(where, "nothing in it", "a post with its header")
+    # Any byte is a letter of latin-1, so this is the one sign of another encoding.
+    if b"\0" in content:
+        raise _wrong(where, "a NUL byte, as in UTF-16", "text in latin-1")
+    text = own_words(archive.decoded(found.string, content, encoding="latin-1"))
+    return Document(id=found["id"], text=text, label=found["label"], split=cast(Split, found["split"]))
+
+
 def read(archive: Archive) -> Iterator[Document]:
-    """Every post; some have no words of their own and are left to preparation to count."""
+    """Every post; some have no words of their own and are left to preparation to count.
+
+    A group of nothing but those is refused: preparation puts both parts together and would not miss it.
+    """
     groups = [(split, label) for split in ("train", "test") for label in ("baseball", "hockey")]
-    missing = {f"20news-bydate-{split}/rec.sport.{label}/ID" for split, label in groups}
+    missing = {f"20news-bydate-{split}/rec.sport.{label}" for split, label in groups}
+    silent = set(missing)
     for found, content in archive.members(MEMBERS):
-        missing.discard(f"20news-bydate-{found['split']}/rec.sport.{found['label']}/ID")
-        yield Document(
-            id=found["id"],
-            text=own_words(archive.decoded(found.string, content, encoding="latin-1")),
-            label=found["label"],
-            split=cast(Split, found["split"]),
-        )
+        document = _document(archive, found, content)
+        group = document.id.rpartition("/")[0]
+        missing.discard(group)
+        if document.text:
+            silent.discard(group)
+        yield document
     if missing:
-        raise archive.lacking(missing)
+        raise archive.lacking({f"{group}/ID" for group in missing})
+    if silent:
+        where = f"{archive.path}, {', '.join(sorted(silent))}"
+        raise _wrong(where, "posts without words of their own only", "at least one with words")

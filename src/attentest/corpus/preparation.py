@@ -14,6 +14,7 @@ from typing import Any, final
 
 import numpy as np
 
+from attentest.corpus.division import distinct, drawn, too_few
 from attentest.corpus.document import Document
 from attentest.corpus.example import SPLITS, Corpus, Example, Split
 from attentest.corpus.words import WORDS_VERSION, spacy_tokenise, tokenise, tokenise_sentences
@@ -162,47 +163,19 @@ def _why_left_out(example: Example, preparation: Preparation) -> str | None:
     return None
 
 
-def _drawn(
-    examples: list[Example], share: float, stratified: bool, rng: np.random.Generator
-) -> tuple[list[Example], list[Example]]:
-    """A share of the examples and the rest. Of each group at least one is drawn and at least one stays."""
-    groups: dict[str, list[Example]] = {}
-    # Sorted, because the same texts in another order (a folder, a tar) must be the same corpus.
-    for example in sorted(examples, key=lambda example: (example.label, example.id)):
-        groups.setdefault(example.label if stratified else "", []).append(example)
-    chosen: set[str] = set()
-    for group in groups.values():
-        group.sort(key=lambda example: example.id)
-        size = min(max(1, int(share * len(group) + 0.5)), len(group) - 1)
-        chosen.update(group[n].id for n in rng.permutation(len(group))[:size])
-    return [e for e in examples if e.id in chosen], [e for e in examples if e.id not in chosen]
-
-
-def _too_few(name: str, examples: list[Example], needed: int, stratified: bool) -> Refusal | None:
-    counts = Counter(example.label for example in examples) if stratified else {"": len(examples)}
-    if max(counts.values(), default=0) >= needed:
-        return None
-    return Refusal(
-        f"corpus {name}",
-        got=f"{len(examples)} texts to divide" + (f", no label with {needed}" if stratified else ""),
-        needs=f"at least {needed} texts" + (" of one label" if stratified else ""),
-        way_out="Each of train, dev and test needs one; a useful corpus has hundreds.",
-    )
-
-
 def _divide(name: str, parts: Parts, given: set[Split], preparation: Preparation) -> int:
     """Fill the splits that the publisher does not give; the number of test texts outside the sample."""
     shares: dict[Split, float] = {"test": preparation.test_share, "dev": preparation.dev_share}
     wanted: dict[Split, float] = {split: share for split, share in shares.items() if split not in given}
     rng = np.random.default_rng(preparation.split_seed)
-    refusal = _too_few(name, parts["train"], 1 + len(wanted), preparation.stratified) if wanted else None
+    refusal = too_few(name, parts["train"], 1 + len(wanted), preparation.stratified) if wanted else None
     if refusal:
         raise refusal
     for split, share in wanted.items():
-        parts[split], parts["train"] = _drawn(parts["train"], share, preparation.stratified, rng)
+        parts[split], parts["train"] = drawn(parts["train"], share, preparation.stratified, rng)
     if preparation.test_sample is None:
         return 0
-    parts["test"], rest = _drawn(parts["test"], preparation.test_sample, preparation.stratified, rng)
+    parts["test"], rest = drawn(parts["test"], preparation.test_sample, preparation.stratified, rng)
     return len(rest)
 
 
@@ -249,7 +222,7 @@ def prepare(
     excluded: Counter[str] = Counter()
     parts: Parts = {split: [] for split in SPLITS}
     given: set[Split] = set()
-    for document in documents:
+    for document in distinct(name, documents):
         split = None if preparation.pool else document.split
         given |= {split} if split else set()
         example = _example(document, preparation, spelled)
@@ -276,3 +249,18 @@ def prepare(
         preparation={**preparation.record(), "labels": list(labels) if labels else None},
         excluded={why: count for why, count in excluded.items() if count},
     )
+
+
+def prepare_one(document: Document, preparation: Preparation) -> Example:
+    """One document as `prepare` would have it in a corpus; refused where it would be left out."""
+    preparation.check()
+    example = _example(document, preparation, functools.partial(_spelled, preparation))
+    why = _why_left_out(example, preparation)
+    if why:
+        raise Refusal(
+            f"text {document.id!r}",
+            got=why,
+            needs="a text that the preparation of its corpus keeps",
+            way_out="Choose another text.",
+        )
+    return example

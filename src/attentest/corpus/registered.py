@@ -53,7 +53,7 @@ def _parsed(path: Path) -> Registration:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
         wrong = [key for key, value in values.items() if key not in known or not isinstance(value, str)]
         wrong += [key for key in ("file", "text", "label") if key not in values]
-        problem = f"a wrong or missing {wrong[0]!r}" if wrong else None
+        problem = f"a wrong or missing {wrong[0][:40]!r}" if wrong else None
     # Both TOMLDecodeError and UnicodeDecodeError are ValueErrors.
     except (ValueError, OSError, RecursionError) as error:
         problem = f"something unreadable ({error})"
@@ -67,10 +67,17 @@ def _parsed(path: Path) -> Registration:
     return Registration(**values)
 
 
-def registered(data_dir: Path | str | None = None) -> dict[str, Registration]:
-    """Every registered corpus by name."""
+def _parsed_or_refused(path: Path) -> Registration | Refusal:
+    try:
+        return _parsed(path)
+    except Refusal as refusal:
+        return refusal
+
+
+def registrations(data_dir: Path | str | None = None) -> dict[str, Registration | Refusal]:
+    """Every registered corpus by name; for a file that someone spoilt, the refusal of it."""
     folder = sources.data_dir(data_dir) / "registered"
-    return {path.stem: _parsed(path) for path in sorted(folder.glob("*.toml"))}
+    return {path.stem: _parsed_or_refused(path) for path in sorted(folder.glob("*.toml"))}
 
 
 def _check_name(name: str) -> None:

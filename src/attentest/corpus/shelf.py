@@ -2,45 +2,63 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from attentest.corpus.catalogue import CORPORA, data_dir, load_corpus
 from attentest.corpus.download import DOWNLOADS
 from attentest.corpus.origin import Files, Source
-from attentest.corpus.registered import registered
+from attentest.corpus.registered import Registration, registrations
 from attentest.refusal import Refusal
 
 
-def _status(name: str, source: Source, data: Path) -> str:
-    """embedded, here, damaged; or, of what is not here, how it is to be had."""
+def _one_line(refusal: Refusal) -> str:
+    """The sentence on one line, whatever a path or an unpacker has put into it."""
+    return " ".join(str(refusal).split())
+
+
+def _status(name: str, source: Source, data: Path) -> tuple[str, str | None]:
+    """embedded, here, damaged with the reason; or, of what is not here, how it is to be had."""
     if not isinstance(source.origin, Files):
-        return "embedded"
+        return "embedded", None
     try:
         if source.origin.find(data) is not None:
-            return "here"
-    except Refusal:
-        return "damaged"
-    return source.restriction or ("downloadable" if name in DOWNLOADS else "absent")
+            return "here", None
+    except Refusal as refusal:
+        return "damaged", _one_line(refusal)
+    return source.restriction or ("downloadable" if name in DOWNLOADS else "absent"), None
+
+
+def _published(name: str, source: Source, data: Path) -> dict[str, Any]:
+    status, reason = _status(name, source, data)
+    return {
+        "name": name,
+        "status": status,
+        "texts": source.size,
+        "licence": source.licence,
+        "title": source.title,
+        "reason": reason,
+    }
+
+
+def _yours(name: str, entry: Registration | Refusal) -> dict[str, Any]:
+    about: dict[str, Any] = {"name": name, "texts": None, "licence": "yours"}
+    if isinstance(entry, Refusal):
+        return about | {"status": "damaged", "title": entry.what, "reason": _one_line(entry)}
+    # Not Path.is_file, which raises where a path is too long or leads through a closed folder.
+    status = "registered" if os.path.isfile(entry.file) else "absent"
+    return about | {"status": status, "title": entry.file, "reason": None}
 
 
 def entries(data: Path | str | None = None) -> list[dict[str, Any]]:
-    """The catalogue in its own order, then the user's tables."""
+    """The catalogue in its own order, then the user's tables; what is damaged comes with its `reason`.
+
+    One damaged file is a matter of its own corpus: it must not keep the others from being seen.
+    """
     folder = data_dir(data)
-    found: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "status": _status(name, source, folder),
-            "texts": source.size,
-            "licence": source.licence,
-            "title": source.title,
-        }
-        for name, source in CORPORA.items()
-    ]
-    for name, entry in registered(folder).items():
-        status = "registered" if Path(entry.file).is_file() else "absent"
-        found.append({"name": name, "status": status, "texts": None, "licence": "yours", "title": entry.file})
-    return found
+    published = [_published(name, source, folder) for name, source in CORPORA.items()]
+    return published + [_yours(name, entry) for name, entry in registrations(folder).items()]
 
 
 def describe(name: str, data: Path | str | None = None) -> dict[str, Any]:
@@ -49,7 +67,7 @@ def describe(name: str, data: Path | str | None = None) -> dict[str, Any]:
     about: dict[str, Any] = {"name": name}
     if name in CORPORA:
         source = CORPORA[name]
-        status = _status(name, source, folder)
+        status, _ = _status(name, source, folder)
         about |= {
             "title": source.title,
             "cite": source.cite,

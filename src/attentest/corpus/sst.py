@@ -9,7 +9,7 @@ from typing import cast
 from attentest.corpus.archive import Archive
 from attentest.corpus.document import Document
 from attentest.corpus.example import SPLITS, Split
-from attentest.refusal import Refusal
+from attentest.corpus.records import Line, numbered
 
 MEMBERS = re.compile(r"(?:^|/)trees/(?P<split>train|dev|test)\.txt$")
 SENTIMENT = {"0": "negative", "1": "negative", "2": "neutral", "3": "positive", "4": "positive"}
@@ -50,29 +50,23 @@ FOLLOWS = {
 }
 
 
-def _document(archive: Archive, split: Split, number: int, line: str) -> Document:
-    found = leaves(line)
+def _document(line: Line, tree: str, split: Split) -> Document:
+    found = leaves(tree)
     if found is None or found[0] not in SENTIMENT:
-        raise Refusal(
-            f"{archive.path}, trees/{split}.txt, line {number}",
-            got=f"{line[:40]!r}",
-            needs="a bracketed tree such as '(3 (2 very) (3 good))' with a root from 0 to 4",
-            way_out="The file is damaged: get the Treebank again.",
-        )
+        needs = "a bracketed tree such as '(3 (2 very) (3 good))' with a root from 0 to 4"
+        raise line.refusal(f"{tree[:40]!r}", needs)
     root, words = found
     # As one string: the published preparation split the words anew, so "self-aware" counts for three.
-    return Document(id=f"{split}-{number}", text=" ".join(words), label=SENTIMENT[root], split=split)
+    return Document(id=f"{split}-{line.number}", text=" ".join(words), label=SENTIMENT[root], split=split)
 
 
 def read(archive: Archive) -> Iterator[Document]:
     """Every sentence, neutral ones too, so that preparation can count what it leaves out."""
     missing = {f"trees/{split}.txt" for split in SPLITS}
-    for found, content in archive.members(MEMBERS):
+    for found, lines in archive.streams(MEMBERS):
         split = cast(Split, found["split"])
         missing.discard(f"trees/{split}.txt")
-        text = archive.decoded(found.string, content)
-        for number, line in enumerate(text.split("\n"), start=1):
-            if line.strip():
-                yield _document(archive, split, number, line.rstrip("\r "))
+        for line, tree in numbered(lines, where=f"{archive.path}, {found.string}"):
+            yield _document(line, tree.rstrip(" "), split)
     if missing:
         raise archive.lacking(missing)
