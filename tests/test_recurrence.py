@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attentest.model import encoders
+from attentest.model import encoders, recurrence, recurrence_gpu
 from attentest.model.encoders import OWN_ROAD_FROM, Recurrent
 from attentest.model.recurrence import BidirectionalLSTM, reversal
 
@@ -81,3 +81,31 @@ def test_reversing_twice_changes_nothing():
     turn = reversal(torch.tensor([3, 1, 5]), 5)
     assert turn[:, 0].tolist() == [2, 1, 0, 3, 4]
     assert torch.equal(turn.gather(0, turn), torch.arange(5)[:, None].expand(5, 3))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("width", recurrence_gpu.WIDTHS)
+def test_a_kernel_walks_through_time_as_the_loop_does(width):
+    rng = torch.Generator().manual_seed(0)
+    steps, batch = 40, 7
+    gates = torch.randn(2, steps, batch, 4 * width, generator=rng)
+    weights = 0.3 * torch.randn(2, 4 * width, width, generator=rng)
+    arriving = torch.randn(2, steps, batch, width, generator=rng)
+    found = []
+    for run, back, device in (
+        (recurrence._run, recurrence._back, "cpu"),
+        (recurrence_gpu.run, recurrence_gpu.back, "cuda"),
+    ):
+        opened = gates.to(device).clone()
+        states = [torch.empty(2, steps, batch, width, device=device) for _ in range(3)]
+        run(opened, weights.to(device), *states)
+        slopes = back(arriving.to(device), weights.to(device), opened, *states[:2])
+        found.append([opened, *states, slopes])
+    for here, there in zip(*found, strict=True):
+        torch.testing.assert_close(there.cpu(), here, atol=2e-5, rtol=1e-4)
+
+
+def test_kernels_are_for_narrow_models_on_a_gpu():
+    assert not recurrence_gpu.fits(32, torch.device("cpu"))
+    assert not recurrence_gpu.fits(128, torch.device("cuda"))

@@ -17,7 +17,8 @@ GRID = [
     for encoder, attention, projection, query in itertools.product(
         ENCODERS, ATTENTIONS, PROJECTIONS, (False, True)
     )
-    if (attention != "last-state" or projection == "softmax") and not (query and encoder.startswith("han-"))
+    if (attention != "last-state" or projection == "softmax")
+    and not (encoder.startswith("han-") and (query or attention == "log-odds"))
 ]
 
 

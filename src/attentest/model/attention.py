@@ -7,12 +7,14 @@ modules get no weight decay.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attentest.model.log_odds import LOG_ODDS
 from attentest.shapes import Hidden, Query
 
 Scores = Float[Tensor, "batch unit"]
@@ -113,12 +115,14 @@ def unscaled_dot(width: int, has_query: bool) -> Dot:
 # Without attention the decision rests on the encoder's last state, which the seam shows as one unit.
 LAST_STATE = "last-state"
 
-ATTENTIONS = {
+# None: not scored from hidden states. The seam knows what to do instead.
+ATTENTIONS: dict[str, Callable[[int, bool], nn.Module] | None] = {
     "additive": Additive,
     "additive-wide": wide_additive,
     "dot": scaled_dot,
     "dot-unscaled": unscaled_dot,
     "deep": Deep,
     "multiplicative": Multiplicative,
+    LOG_ODDS: None,
     LAST_STATE: None,
 }

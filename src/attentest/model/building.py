@@ -9,9 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Corpus
 from attentest.corpus.vocabulary import PAD, Vocabulary
 from attentest.model.config import ModelConfig
+from attentest.model.log_odds import LOG_ODDS, LogOddsAttention
 from attentest.model.seam import AttentionModel
 from attentest.refusal import Refusal
 
@@ -35,9 +37,19 @@ def build(
             else:
                 model.embedding.weight.copy_(torch.from_numpy(vectors))
             model.embedding.weight[PAD] = 0.0
+    if config.attention == LOG_ODDS:
+        model.attention = LogOddsAttention.fitted(training_split(config, corpus, vocabulary), vocabulary)
     if start is not None:
         model.load_state_dict(dict(start))
     return model
+
+
+def training_split(config: ModelConfig, corpus: Corpus, vocabulary: Vocabulary) -> IndexedSplit:
+    """The training texts under the labels they are taught with: the gold ones, or those shuffled."""
+    split = IndexedSplit(corpus.train, vocabulary, corpus.labels)
+    if config.labels == "shuffled":
+        np.random.default_rng([config.seed, 1]).shuffle(split.labels)
+    return split
 
 
 def random_scale(vectors: str) -> float:

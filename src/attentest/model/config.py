@@ -10,6 +10,7 @@ from typing import Any, Literal
 from attentest.model.attention import ATTENTIONS, LAST_STATE
 from attentest.model.catalogue import ENCODERS
 from attentest.model.decoder import DECODERS
+from attentest.model.log_odds import LOG_ODDS, regularisation
 from attentest.model.projection import Projection
 from attentest.refusal import Refusal, look_up
 
@@ -32,6 +33,7 @@ class ModelConfig:
     start_from: str | None = None  # key of the model cell whose parameters are the starting point
     freeze: tuple[str, ...] = ()  # parts that are not trained: embedding, encoder, attention, decoder
     labels: Literal["gold", "shuffled"] = "gold"
+    loss: str = "task"  # or log-odds(FACTOR), which adds FACTOR * JSD(attention, log-odds attention)
     # The protocol.
     epochs: int | None = None
     batch_size: int | None = None
@@ -58,6 +60,7 @@ class ModelConfig:
                 needs="no projection of its own (leave softmax)",
                 way_out="There is one unit, so its weight is 1 under every projection.",
             )
+        _check_log_odds(self, projection)
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> ModelConfig:
@@ -87,7 +90,18 @@ class ModelConfig:
 
 
 PARTS = ("embedding", "encoder", "attention", "decoder")
-WORDS = ("encoder", "attention", "projection", "decoder", "sizes", "vectors", "guide", "start_from", "labels")
+WORDS = (
+    "encoder",
+    "attention",
+    "projection",
+    "decoder",
+    "sizes",
+    "vectors",
+    "guide",
+    "start_from",
+    "labels",
+    "loss",
+)
 CHOICES = {"sizes": ("code", "paper"), "labels": ("gold", "shuffled")}
 REAL = {"learning_rate": math.inf, "weight_decay": math.inf, "dropout": 1.0, "clip": math.inf}
 WHOLE = {
@@ -119,6 +133,26 @@ def _check_values(values: Mapping[str, Any]) -> None:
         least, most = WHOLE.get(name, (0, 0))
         if name in WHOLE and not (type(value) is int and least <= value <= most):
             raise _wrong(name, value, f"a whole number from {least} to {most}")
+
+
+def _check_log_odds(config: ModelConfig, projection: Projection) -> None:
+    """Words have log-odds, sentences have none; and only weights that are learnt can be regularised."""
+    regularised = regularisation(config.loss) > 0
+    if config.encoder.startswith("han-") and (regularised or config.attention == LOG_ODDS):
+        raise Refusal(
+            LOG_ODDS,
+            got=f"the encoder {config.encoder!r}",
+            needs="an encoder whose units of attention are words",
+            way_out=f"Use {config.encoder.removeprefix('han-')!r}, for example.",
+        )
+    fixed = config.attention in (LOG_ODDS, LAST_STATE) or projection.name in ("uniform", "stored")
+    if regularised and fixed:
+        raise Refusal(
+            f"loss {config.loss!r}",
+            got=f"the attention {config.attention!r} with the projection {config.projection!r}",
+            needs="weights over words that are learnt",
+            way_out="Leave the loss out, or choose another attention.",
+        )
 
 
 def _wrong(name: str, value: object, needs: str) -> Refusal:

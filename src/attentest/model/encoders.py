@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from attentest.model import recurrence_gpu
 from attentest.model.recurrence import BidirectionalLSTM
 
 Rows = Float[Tensor, "row emb"]
@@ -74,7 +75,10 @@ class Recurrent(nn.Module):
 
     def takes_own_road(self, device: torch.device) -> bool:
         """Whether the pass is `recurrence.BidirectionalLSTM`."""
-        return isinstance(self.cell, nn.LSTM) and device.type == "cpu" and self.width >= 2 * OWN_ROAD_FROM
+        if not isinstance(self.cell, nn.LSTM):
+            return False
+        half = self.width // 2
+        return recurrence_gpu.fits(half, device) or (device.type == "cpu" and half >= OWN_ROAD_FROM)
 
     def _stacked(self) -> tuple[Tensor, Tensor, Tensor]:
         """Both directions' weights in one tensor each, torch's gates i, f, g, o as i, f, o, g.

@@ -4,7 +4,8 @@ Both directions run left to right over left-aligned texts (the backward one over
 its own length), so padding always lies *after* what counts and needs no masking inside the loop. All work
 that does not depend on the previous state is done outside the loop: one product for the input projection,
 one for each weight gradient. Input comes as distinct rows and the places where they stand, so a word that
-occurs ten times in a batch is projected once. cuDNN does this better on a GPU; `encoders.Recurrent` chooses.
+occurs ten times in a batch is projected once. On a GPU the loops are the kernels of `recurrence_gpu` where
+they fit, and cuDNN does better where they do not; `encoders.Recurrent` chooses.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+
+from attentest.model import recurrence_gpu
 
 States = Float[Tensor, "direction step batch hidden"]
 Gates = Float[Tensor, "direction step batch gate"]
@@ -54,12 +57,13 @@ class BidirectionalLSTM(torch.autograd.Function):
         straight = places.T.contiguous()
         read = torch.stack([straight, straight.gather(0, turn)]).flatten(1)
         projected = torch.addmm(bias, rows, input_weights.T)
-        gates = torch.empty(2, steps, batch, 4 * width, dtype=rows.dtype)
+        gates = rows.new_empty(2, steps, batch, 4 * width)
         for side, half in enumerate(projected.chunk(2, dim=1)):
             torch.index_select(half, 0, read[side], out=gates[side].view(-1, 4 * width))
-        cell = torch.empty(2, steps, batch, width, dtype=rows.dtype)
+        cell = rows.new_empty(2, steps, batch, width)
         squashed, hidden = torch.empty_like(cell), torch.empty_like(cell)
-        _run(gates, state_weights, cell, squashed, hidden)
+        run = recurrence_gpu.run if rows.is_cuda else _run
+        run(gates, state_weights, cell, squashed, hidden)
         ctx.save_for_backward(rows, read, input_weights, state_weights, gates, cell, squashed, hidden, turn)
         return torch.cat([hidden[0], turned(hidden[1], turn)], dim=2).transpose(0, 1)
 
@@ -71,12 +75,15 @@ class BidirectionalLSTM(torch.autograd.Function):
         width = hidden.shape[3]
         straight = grad.transpose(0, 1)
         arriving = torch.stack([straight[..., :width], turned(straight[..., width:], turn)])
-        slopes = _back(arriving, state_weights, gates, cell, squashed).flatten(1, 2)
-        before = torch.cat([torch.zeros_like(hidden[:, :1]), hidden[:, :-1]], dim=1).flatten(1, 2)
+        back = recurrence_gpu.back if rows.is_cuda else _back
+        slopes = back(arriving, state_weights, gates, cell, squashed).flatten(1, 2)
         by_row = slopes.new_zeros(len(rows), 8 * width)
         for side, half in enumerate(by_row.chunk(2, dim=1)):
             half.index_add_(0, read[side], slopes[side])
         grad_rows = by_row @ input_weights if ctx.needs_input_grad[0] else None
+        if not ctx.needs_input_grad[4]:  # an importance asks for the gradient of the input alone
+            return grad_rows, None, None, None, None, None
+        before = torch.cat([torch.zeros_like(hidden[:, :1]), hidden[:, :-1]], dim=1).flatten(1, 2)
         grad_state_weights = torch.stack([slopes[side].T @ before[side] for side in (0, 1)])
         return grad_rows, None, None, by_row.T @ rows, grad_state_weights, by_row.sum(0)
 

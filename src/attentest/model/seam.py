@@ -24,6 +24,7 @@ from attentest.model.config import ModelConfig
 from attentest.model.decoder import DECODERS, Affine
 from attentest.model.encoders import Encoded, Encoder
 from attentest.model.hierarchy import Hierarchical
+from attentest.model.log_odds import LOG_ODDS, LogOddsAttention
 from attentest.model.projection import Projection
 from attentest.refusal import Refusal
 from attentest.shapes import Embedded, Given, Hidden, Logits, Mask, Query, Tokens, Values, Weights
@@ -108,6 +109,8 @@ class AttentionModel(nn.Module):
         self.query_encoder = encoder(config.embedding, config.hidden, config.sizes) if has_query else None
         scorer = ATTENTIONS[config.attention]
         self.attention = None if scorer is None else scorer(self.encoder.width, has_query)
+        if config.attention == LOG_ODDS:
+            self.attention = LogOddsAttention(len(vocabulary))
         self.projection = Projection.parse(config.projection)
         classes = 1 if config.decoder == "sigmoid" else len(labels)
         self.decoder = DECODERS[config.decoder](self.encoder.width, classes)
@@ -163,6 +166,8 @@ class AttentionModel(nn.Module):
         if self.attention is None:  # the last state is the only unit there is
             hidden, mask = encoded.last[:, None], mask[:, :1]
             scores = hidden.new_zeros(mask.shape)
+        elif isinstance(self.attention, LogOddsAttention):  # which word it is decides, not how it was read
+            scores = self.attention(batch.tokens)
         else:
             scores = self.attention(hidden, query)
         if rng is not None and self.config.dropout:

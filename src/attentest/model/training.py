@@ -22,8 +22,10 @@ from attentest.corpus.batch import IndexedSplit, buckets
 from attentest.corpus.example import Corpus
 from attentest.corpus.vocabulary import END, START
 from attentest.findings.performance import scores
+from attentest.model.building import training_split
 from attentest.model.config import PARTS
 from attentest.model.decoder import distribution
+from attentest.model.log_odds import regulariser
 from attentest.model.optimiser import RowAdam, shrink
 from attentest.model.reader import split_logits
 from attentest.model.seam import AttentionModel
@@ -83,10 +85,9 @@ class Training:
             self.config.batch_size,
             self.config.patience,
         )
-        self.train = IndexedSplit(corpus.train, model.vocabulary, corpus.labels)
+        self.train = training_split(self.config, corpus, model.vocabulary)
         self.dev = IndexedSplit(corpus.dev, model.vocabulary, corpus.labels)
-        if self.config.labels == "shuffled":
-            np.random.default_rng([self.config.seed, 1]).shuffle(self.train.labels)
+        self.regulariser = regulariser(self.config.loss, self.train, model.vocabulary, model.device)
         self.steps = math.ceil(len(self.train) / self.batch_size)
         positive = max(int((self.train.labels == 1).sum()), 1)
         self.positive_weight = torch.tensor(len(self.train) / positive - 1.0, device=model.device)
@@ -211,8 +212,11 @@ class Training:
             seed = np.random.SeedSequence([self.config.seed, 3, self.epoch, self.step]).generate_state(1)[0]
             rng = torch.Generator().manual_seed(int(seed))
         batch = batch.to(self.model.device)
-        logits = self.model.decide(self.model.read_distinct(batch, rng=rng))
-        loss = self._task_loss(logits, batch.labels)
+        reading = self.model.read_distinct(batch, rng=rng)
+        loss = self._task_loss(self.model.decide(reading), batch.labels)
+        if self.regulariser is not None:  # reduced as the task's loss is
+            apart = self.regulariser(reading.weights, batch.tokens, batch.mask)
+            loss = loss + (apart.sum() if self.config.decoder == "sigmoid" else apart.mean())
         loss.backward()
         if self.config.clip:
             shrink(self.model, self.config.clip)
