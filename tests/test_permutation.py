@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from attentest.evidence.permutation import output_changes, permuted
+from attentest.evidence.permutation import medians, orders, output_changes, permuted
 from attentest.experiments.contract import Sources, Subject
 from attentest.experiments.permutation import Permutation
 from attentest.model.decoder import distribution
@@ -105,7 +105,8 @@ def test_rows_tell_every_text_and_one_token_is_not_a_number(rng):
     model = toy_model(corpus)
     configs = step.siblings(model.config)
     assert configs["untrained"].epochs == 0
-    subject = Subject(corpus, model.config, Held({"trained": model, "untrained": model}, configs))
+    assert configs["shuffled labels"].labels == "shuffled"
+    subject = Subject(corpus, model.config, Held(dict.fromkeys(("trained", *configs), model), configs))
     rows = list(step.observe(subject, rng))
     assert sorted(r["id"] for r in rows if r["subject"] == "trained") == sorted(e.id for e in corpus.test)
     alone = [r for r in rows if r["length"] == 1]
@@ -117,3 +118,18 @@ def test_rows_tell_every_text_and_one_token_is_not_a_number(rng):
 def test_no_permutations_are_refused():
     with pytest.raises(Refusal, match="at least 1"):
         Permutation(permutations=0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 100])
+def test_medians_are_numpys(count):
+    changes = torch.rand(9, count, generator=seeded())
+    np.testing.assert_array_equal(medians(changes), np.median(changes.double().numpy(), axis=1))
+
+
+@pytest.mark.parametrize("units", [1, 5, 40, 300])
+def test_orders_are_those_of_sorted_keys(units):
+    """The packed integers are a fast road; the slow one asks for the places of a sort of the same keys."""
+    mask = torch.arange(units)[None] < torch.tensor([[units], [max(1, units // 2)]])
+    found = orders(mask, 50, rng=seeded())
+    keys = torch.rand(2, 50, units, generator=seeded()).masked_fill(~mask[:, None], 2.0)
+    assert torch.equal(found, keys.argsort(dim=-1, stable=True))
