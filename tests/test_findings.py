@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attentest.findings import performance, permutation
-from attentest.findings.cards import CARDS
+from attentest.findings import adversary, heat_map, importance, log_odds, performance, permutation
+from attentest.findings.cards import CARDS, card
+from attentest.findings.group_means import MOST_CLASSES
 from attentest.findings.record import COLUMNS, Finding, to_frame
 from attentest.refusal import Refusal
+from tests.observed import adversary_rows, concluded, importance_rows, one
 
 SOUND = Finding(
     experiment="e",
@@ -30,16 +32,6 @@ SOUND = Finding(
     null=0.0,
     mode="corrected",
 )
-
-
-def concluded(rows, conclude, seed=0):
-    return to_frame(conclude(rows, mode="corrected", rng=np.random.default_rng(seed)))
-
-
-def one(findings, measure, group="overall"):
-    found = findings[(findings["measure"] == measure) & (findings["group"] == group)]
-    assert len(found) == 1
-    return found.iloc[0]
 
 
 def shuffles(changes, attention=0.5, predicted="yes", seed=0, subject="trained", length=9):
@@ -78,16 +70,35 @@ def permutation_rows():
     tables = [
         shuffles(rng.uniform(size=40), rng.uniform(size=40), rng.choice(["no", "yes"], 40), seed, subject)
         for seed in (0, 1)
-        for subject in ("trained", "untrained")
+        for subject in ("trained", "untrained", "shuffled labels")
     ]
     rows = pd.concat(tables, ignore_index=True)
     rows.loc[::17, "median_change"] = math.nan
     return rows
 
 
+def heat_map_rows():
+    columns = {"predicted": "yes", **dict.fromkeys(heat_map.MEASURES.values(), 0.25)}
+    texts = [(seed, text) for seed in (0, 1) for text in ("t0000", "t0001")]
+    rows = pd.DataFrame([{"seed": seed, "subject": "trained", "id": text, **columns} for seed, text in texts])
+    rows.loc[0, "exact_jsd"] = math.nan
+    return rows
+
+
+def log_odds_rows():
+    variants = ("trained", "imposed", "log-odds", "regularised", "last state")
+    tables = [performance_rows().assign(subject=variant) for variant in variants]
+    rows = pd.concat(tables, ignore_index=True)
+    return rows.assign(jsd=0.1, null_jsd=0.2, tau=0.3)
+
+
 CONCLUSIONS = {
     "performance": (performance.conclude, performance_rows),
     "permutation": (permutation.conclude, permutation_rows),
+    "importance": (importance.conclude, importance_rows),
+    "adversary": (adversary.conclude, adversary_rows),
+    "heat-map": (heat_map.conclude, heat_map_rows),
+    "log-odds": (log_odds.conclude, log_odds_rows),
 }
 every = pytest.mark.parametrize("conclude, make", CONCLUSIONS.values(), ids=CONCLUSIONS)
 
@@ -103,8 +114,8 @@ def check_ignores_row_order(conclude, rows):
 
 def check_every_measure_has_a_card(conclude, rows):
     for finding in conclude(rows, mode="corrected", rng=np.random.default_rng(0)):
-        assert f"{finding.experiment}/{finding.measure}" in CARDS
-        low, high = CARDS[f"{finding.experiment}/{finding.measure}"].range
+        assert f"{finding.experiment}/{finding.measure.partition('@')[0]}" in CARDS
+        low, high = card(finding.experiment, finding.measure).range
         assert low <= finding.estimate <= high
 
 
@@ -161,7 +172,7 @@ def test_the_house_rules_can_fail(check, mutant):
 
 @pytest.mark.parametrize("first, loads_torch", [("", 0), ("sys.modules['torch'] = sys; ", 1)])
 def test_findings_never_load_torch(first, loads_torch):
-    parts = "cards, claims, comparison, interval, performance, permutation, record"
+    parts = "cards, claims, comparison, conclusions, interval, rank_agreement, record, top_k"
     code = f"import sys; {first}from attentest.findings import {parts}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == loads_torch
 
@@ -169,10 +180,15 @@ def test_findings_never_load_torch(first, loads_torch):
 def test_every_card_is_of_a_measure_that_exists():
     emitted = set()
     for conclude, make in CONCLUSIONS.values():
-        emitted |= {
-            f"{f.experiment}/{f.measure}" for f in conclude(make(), mode="m", rng=np.random.default_rng(0))
-        }
+        findings = conclude(make(), mode="m", rng=np.random.default_rng(0))
+        emitted |= {f"{found.experiment}/{found.measure.partition('@')[0]}" for found in findings}
     assert emitted == set(CARDS)
+
+
+def test_a_setting_in_a_measures_name_shares_the_card():
+    assert card("adversary", "emax-jsd-exact@0.01") is CARDS["adversary/emax-jsd-exact"]
+    with pytest.raises(Refusal, match="card 'adversary/emax'"):
+        card("adversary", "emax@0.01")
 
 
 @every
@@ -191,6 +207,7 @@ def test_permutation_by_hand():
                 [0.0, 0.02, 0.1, 0.4, math.nan], [0.1, 0.25, 0.6, 1.0, 1.0], ["no", "yes", "no", "yes", "yes"]
             ),
             shuffles([0.01, 0.03], [0.1, 0.2], ["no", "yes"], subject="untrained"),
+            shuffles([0.3, 0.5, math.nan], subject="shuffled labels"),
         ]
     )
     found = concluded(rows, permutation.conclude)
@@ -212,6 +229,8 @@ def test_permutation_by_hand():
         "predicted=no, max attention [0.50, 0.75)": 0.1,
         "predicted=yes, max attention [0.25, 0.50)": 0.02,
         "predicted=yes, max attention [0.75, 1.00]": 0.4,
+        "untrained": 0.02,
+        "shuffled labels": 0.4,
     }
     changes = found[found["measure"] == "median-output-change"].set_index("group")
     assert changes["estimate"].to_dict() == pytest.approx(expected)
@@ -222,8 +241,20 @@ def test_permutation_by_hand():
             "predicted=yes": 0.03,
             "max attention [0.00, 0.25)": 0.02,
             "predicted=no, max attention [0.00, 0.25)": 0.01,
+            "shuffled labels": 0.02,
         }
     )
+    assert one(found, "share-unmoved", "untrained")["estimate"] == 1.0
+    shuffled = one(found, "share-unmoved", "shuffled labels")
+    assert (shuffled["estimate"], shuffled["null"], shuffled["n"], shuffled["excluded"]) == (0.0, 1.0, 2, 1)
+
+
+def test_answers_too_many_to_be_classes_are_pooled():
+    most = permutation_rows()["id"].nunique()
+    assert most > MOST_CLASSES
+    for classes, found in ((MOST_CLASSES, True), (MOST_CLASSES + 1, False)):
+        rows = shuffles(np.zeros(most), predicted=[f"answer {n % classes}" for n in range(most)])
+        assert concluded(rows, permutation.conclude)["group"].str.startswith("predicted").any() == found
 
 
 def test_bins_are_closed_below_and_the_last_above():

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from attentest.findings.card import Card
+from attentest.findings.cards_adversary import ADVERSARY_CARDS
+from attentest.findings.cards_heat_map import HEAT_MAP_CARDS
+from attentest.findings.cards_importance import IMPORTANCE_CARDS
+from attentest.findings.cards_log_odds import LOG_ODDS_CARDS
+from attentest.refusal import look_up
 
-
-@dataclass(frozen=True, kw_only=True)
-class Card:
-    """What a reader must know to read one measure, and to doubt it."""
-
-    measure: str
-    formula: str
-    range: tuple[float, float]
-    direction: str
-    null: str
-    unit: str
-    paper: str
-    section: str
-    undefined_when: str
-
-
-CARDS = {
+CARDS: dict[str, Card] = {
     "performance/accuracy": Card(
         measure="Accuracy",
         formula="share of texts whose predicted label is the gold label",
@@ -67,7 +56,7 @@ CARDS = {
         range=(0.0, 1.0),
         direction="lower: the output depends less on which token gets which weight",
         null="the same on untrained models, in the group of the same name by their own predictions and"
-        " their own largest weights",
+        " their own largest weights; untrained models have none",
         unit="total variation distance",
         paper="jain2019attention",
         section="4.2.1 Attention permutation; the means per bin and class are ours",
@@ -78,10 +67,19 @@ CARDS = {
         formula="share of texts whose median output change is below 0.05",
         range=(0.0, 1.0),
         direction="higher: fewer outputs depend on which token gets which weight",
-        null="the same on untrained models",
+        null="the same on untrained models, which have none",
         unit="share of texts",
         paper="jain2019attention",
         section="4.2.1 Attention permutation, where it is said of a figure; the threshold is ours",
         undefined_when="the text has one token",
     ),
+    **IMPORTANCE_CARDS,
+    **ADVERSARY_CARDS,
+    **HEAT_MAP_CARDS,
+    **LOG_ODDS_CARDS,
 }
+
+
+def card(experiment: str, measure: str) -> Card:
+    """The card of a measure; one whose name ends in a setting, as in @0.01, shares that of all settings."""
+    return look_up(f"{experiment}/{measure.partition('@')[0]}", CARDS, "card")

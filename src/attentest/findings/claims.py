@@ -9,18 +9,22 @@ from __future__ import annotations
 import math
 import operator
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import pandas as pd
+from scipy import stats
 
-from attentest.refusal import Refusal
+from attentest.refusal import Refusal, look_up
 
+AXES = ("corpus", "encoder", "attention", "projection")
 RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-QUANTITIES = ("estimate", "low", "high", "null", "excess")  # excess = estimate - null
-SENTENCE = re.compile(
-    rf"({'|'.join(QUANTITIES)}) *(<=|>=|<|>) *([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
-)
+MEASURED = ("estimate", "low", "high", "null")
+# excess = estimate - null; the others are of the difference to another model's estimate, if there is one.
+QUANTITIES = (*MEASURED, "excess", "difference", "difference_low", "difference_high", "apart")
+NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+SENTENCE = re.compile(rf"({'|'.join(QUANTITIES)}) *(<=|>=|<|>) *({NUMBER})")
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Claim:
     supported_if: str
     refuted_if: str
     cite: str = ""
+    where: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the grid points it is about
+    against: Mapping[str, str] = field(default_factory=dict)  # what the model it is compared with has instead
 
     def __post_init__(self) -> None:
         if not all(self.parts):
@@ -59,6 +65,17 @@ class Claim:
             )
         parse(self.supported_if)
         parse(self.refuted_if)
+        for axis in (*self.where, *self.against):
+            look_up(axis, dict.fromkeys(AXES), f"axis in claim {self.says!r}:")
+
+    def is_about(self, point: Mapping[str, str]) -> bool:
+        """Whether the claim speaks of this grid point; a model is not compared with itself."""
+        spoken_of = all(point[axis] in names for axis, names in self.where.items())
+        return spoken_of and not (self.against and self.other(point) == dict(point))
+
+    def other(self, point: Mapping[str, str]) -> dict[str, str]:
+        """The grid point this one is compared with."""
+        return {**point, **self.against}
 
     @property
     def parts(self) -> tuple[str, str, str]:
@@ -90,17 +107,58 @@ def parse(rule: str) -> tuple[Condition, ...]:
     return tuple(Condition(m[1], m[2], float(m[3])) for m in found if m)
 
 
-def verdict(claim: Claim, findings: pd.DataFrame) -> Verdict:
-    """What the findings say: the claim is undecided unless exactly one of its rules holds."""
+def verdict(claim: Claim, findings: pd.DataFrame, others: pd.DataFrame | None = None) -> Verdict:
+    """What the findings say: the claim is undecided unless exactly one of its rules holds.
+
+    `others` are the findings of the model it is compared with.
+    """
+    rows = [_about(claim, findings)]
+    if claim.against:
+        if others is None:
+            return Verdict(claim, "undecided", f"no findings for {_named(claim.against)}")
+        rows.append(_about(claim, others))
+    for found in rows:
+        if len(found) != 1:
+            return Verdict(claim, "undecided", f"{len(found)} findings are about {claim.statistic}, not one")
+    row = rows[0].iloc[0]
+    values = {name: float(row[name]) for name in MEASURED}
+    values["excess"] = values["estimate"] - values["null"]
+    return _judged(claim, values | _difference(row, rows[-1].iloc[0] if claim.against else None))
+
+
+def _about(claim: Claim, findings: pd.DataFrame) -> pd.DataFrame:
     matching = pd.Series(True, index=findings.index)
     for column, wanted in zip(("experiment", "measure", "group"), claim.parts, strict=True):
         matching &= findings[column] == wanted
-    if matching.sum() != 1:
-        return Verdict(claim, "undecided", f"{matching.sum()} findings are about {claim.statistic}, not one")
-    row = findings[matching].iloc[0]
-    values = {name: float(row[name]) for name in QUANTITIES[:-1]}
-    values["excess"] = values["estimate"] - values["null"]
-    return _judged(claim, values)
+    return findings[matching]
+
+
+def _named(axes: Mapping[str, str]) -> str:
+    return ", ".join(f"{axis} {name}" for axis, name in axes.items())
+
+
+def _difference(row: pd.Series, other: pd.Series | None) -> dict[str, float]:
+    """The difference of two models' estimates and its 95 % interval by Welch's t over seeds.
+
+    Fewer than two seeds on a side show no spread, and the bounds are NaN.
+    """
+    if other is None:
+        return dict.fromkeys(("difference", "difference_low", "difference_high", "apart"), math.nan)
+    difference = float(row["estimate"] - other["estimate"])
+    errors = [
+        float(one["seed_std"]) ** 2 / one["seeds"] if one["seeds"] > 1 else math.nan for one in (row, other)
+    ]
+    reach = math.nan
+    if math.isfinite(sum(errors)):
+        weight = sum(error**2 / (one["seeds"] - 1) for error, one in zip(errors, (row, other), strict=True))
+        freedom = sum(errors) ** 2 / weight if weight > 0 else math.inf
+        reach = float(stats.t.ppf(0.975, freedom)) * math.sqrt(sum(errors))
+    return {
+        "difference": difference,
+        "difference_low": difference - reach,
+        "difference_high": difference + reach,
+        "apart": abs(difference),
+    }
 
 
 def _judged(claim: Claim, values: dict[str, float]) -> Verdict:

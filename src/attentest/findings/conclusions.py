@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import pandas as pd
 
-from attentest.findings import performance, permutation
+from attentest.findings import adversary, heat_map, importance, log_odds, performance, permutation
 from attentest.findings.record import Finding
 
 
@@ -31,5 +31,9 @@ class Conclusion:
 
 CONCLUSIONS: dict[str, Conclusion] = {
     "performance": Conclusion(performance.conclude, version=1),
-    "permutation": Conclusion(permutation.conclude, version=1),
+    "importance": Conclusion(importance.conclude, version=1),
+    "permutation": Conclusion(permutation.conclude, version=2),
+    "adversary": Conclusion(adversary.conclude, version=1),
+    "heat-map": Conclusion(heat_map.conclude, version=1),
+    "log-odds": Conclusion(log_odds.conclude, version=1),
 }

@@ -51,8 +51,8 @@ def bootstrap(
     samples, ids = [samples[number] for number in filled], [ids[number] for number in filled]
     if sum(len(sample) for sample in samples) < 2:
         return math.nan, math.nan, "none"
-    chosen = _counts(draws, len(samples), rng)
-    numbers, texts = _matched(ids)
+    chosen = counts(draws, len(samples), rng)
+    numbers, texts = matched(ids)
     values = _values(samples, numbers, texts, statistic, chosen, rng)
     kind = "instances" if len(samples) == 1 else "seeds, instances"
     means = _mean_of_defined(values, chosen)
@@ -76,7 +76,7 @@ def over_seeds(estimates: Sequence[float]) -> tuple[float, float]:
     return mean, float(np.std(estimates, ddof=1)) if len(estimates) > 1 else math.nan
 
 
-def _matched(ids: Sequence[np.ndarray]) -> tuple[list[Int[np.ndarray, " _"]], int]:
+def matched(ids: Sequence[np.ndarray]) -> tuple[list[Int[np.ndarray, " _"]], int]:
     """The number of every instance's text, and how many texts there are.
 
     Texts are numbered in the order of their ids, so that the order of rows cannot matter.
@@ -98,18 +98,18 @@ def _values(
     rows = max(1, CELLS // texts)
     for start in range(0, len(chosen), rows):
         some = slice(start, start + rows)
-        counts = _counts(len(chosen[some]), texts, rng)
+        picks = counts(len(chosen[some]), texts, rng)
         for seed, (sample, own) in enumerate(zip(samples, numbers, strict=True)):
             # A third of the seeds sit out a draw of many: to compute them all the same would be waste.
             here = np.flatnonzero(chosen[some, seed])
-            weights = counts[here].take(own, axis=1)
+            weights = picks[here].take(own, axis=1)
             alive = weights.any(axis=1)
             if alive.any():
                 values[start + here[alive], seed] = statistic(sample, weights[alive])
     return values
 
 
-def _counts(draws: int, n: int, rng: np.random.Generator) -> Weights:
+def counts(draws: int, n: int, rng: np.random.Generator) -> Weights:
     """Multinomial counts: how often each of n instances comes up in n picks.
 
     The picks themselves are counted. Numpy's own multinomial visits the n categories one by one, ten

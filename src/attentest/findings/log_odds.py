@@ -1,0 +1,45 @@
+"""What learnt attention adds to a bag of words' (JW-6): every variant's scores, and how alike they look."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from attentest.findings import performance
+from attentest.findings.group_means import Means, Measure, reasons
+from attentest.findings.record import Finding, ordered
+
+EXPERIMENT = "log-odds"
+COLUMNS = (*performance.COLUMNS, "length", "jsd", "null_jsd", "tau")
+VARIANTS = ("trained", "imposed", "log-odds", "regularised", "last state")
+LEARNT = ("trained", "regularised")  # whose attention is their own
+UNDEFINED = "constant or NaN vector"
+
+
+def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list[Finding]:
+    """Accuracy, F1 and AUC of each variant, and how near learnt attention is to the log-odds.
+
+    A group is a variant. Scores stand beside the best constant answer, divergences beside that of uniform
+    attention, rank correlations beside 0.
+    """
+    rows = ordered(rows, COLUMNS)
+    of_variant = {variant: rows[rows["subject"] == variant] for variant in VARIANTS}
+    findings = []
+    for variant, texts in of_variant.items():
+        findings += _scores(variant, texts, mode, rng)
+    why = reasons(rows, UNDEFINED)
+    likeness = [
+        Measure(name="jsd-to-log-odds", values=rows["jsd"], null=rows["null_jsd"], why=why),
+        Measure(name="tau-to-log-odds", values=rows["tau"], null=0.0, why=why),
+    ]
+    means = Means(experiment=EXPERIMENT, rows=rows, mode=mode, rng=rng)
+    return findings + means.of(likeness, [(variant, of_variant[variant]) for variant in LEARNT])
+
+
+def _scores(variant: str, rows: pd.DataFrame, mode: str, rng: np.random.Generator) -> list[Finding]:
+    """Each variant is scored as if it were the model the performance experiment is about."""
+    found = performance.conclude(rows.assign(subject="trained"), mode=mode, rng=rng)
+    overall = [finding for finding in found if finding.group == "overall"]
+    return [replace(finding, experiment=EXPERIMENT, group=variant) for finding in overall]
