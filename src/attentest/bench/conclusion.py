@@ -11,19 +11,16 @@ import pandas as pd
 from attentest.findings.conclusions import CONCLUSIONS
 from attentest.findings.record import to_frame
 from attentest.store.cell import Cell
+from attentest.store.observed import observed
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet, to_parquet
 
 
 def conclude(cell: Cell, store: Store) -> pd.DataFrame:
     """The findings of a finding cell, from the rows of its observations, one per seed."""
-    rows = [
-        from_parquet(store.read(key, "rows.parquet")).assign(seed=int(role.removeprefix("seed ")))
-        for role, key in cell.inputs.items()
-    ]
-    conclusion = CONCLUSIONS[cell.config["experiment"]]
-    together = pd.concat(rows, ignore_index=True)
-    return to_frame(conclusion.conclude(together, mode=cell.config["mode"], rng=generator(cell.key)))
+    conclude_rows = CONCLUSIONS[cell.config["experiment"]].conclude
+    rows = observed(cell, store)
+    return to_frame(conclude_rows(rows, mode=cell.config["mode"], rng=generator(cell.key)))
 
 
 def generator(key: str) -> np.random.Generator:

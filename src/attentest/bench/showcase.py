@@ -16,6 +16,7 @@ from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study
 
+STUDY = "demo"
 SHOWN = 2  # texts per model
 
 
@@ -23,10 +24,10 @@ def run_demo(
     store_url: str, *, seeds: int | None = None, device: str = "auto", watcher: Watcher | None = None
 ) -> dict[str, Any]:
     """Run the demo study and pick the texts to show."""
-    result = run_study("demo", store_url, seeds=seeds, device=device, watcher=watcher)
+    result = run_study(STUDY, store_url, seeds=seeds, device=device, watcher=watcher)
     store = Store(store_url)
     planner = Planner(store)
-    targets = planner.study(adapted(load_study("demo"), None, seeds))
+    targets = planner.study(adapted(load_study(STUDY), None, seeds))
     texts = []
     for finding in targets:
         if finding.config["experiment"] == "permutation" and store.has(finding.key):

@@ -15,7 +15,7 @@ from attentest.bench.work import attempt, best_device
 from attentest.engine import inline
 from attentest.engine.contract import Cells, Event, OnEvent, Work
 from attentest.engine.local import Local
-from attentest.findings.claims import Claim, Verdict, verdict
+from attentest.findings.claims import AXES, Claim, Verdict, verdict
 from attentest.refusal import Refusal, look_up
 from attentest.store.cell import Cell
 from attentest.store.store import Store
@@ -126,14 +126,26 @@ class _Refused(Exception):
 
 
 def judge(study: Study, cells: Sequence[Cell], store: Store) -> list[tuple[Cell, Verdict]]:
-    """What the findings say of each claim, at every grid point; undecided where they say nothing."""
+    """What the findings say of each claim, at every grid point that it is about."""
+    tables = {
+        (cell.config["experiment"], *_point(cell).values()): from_parquet(
+            store.read(cell.key, "findings.parquet")
+        )
+        for cell in cells
+        if store.has(cell.key)
+    }
     verdicts = []
     for written in study.claim:
         claim = Claim(**written.model_dump())
         about = [cell for cell in cells if cell.config["experiment"] == claim.parts[0]]
         # A claim on an experiment that the study does not run is put to what it does run, and fails there.
         for cell in about or cells:
-            if store.has(cell.key):
-                table = from_parquet(store.read(cell.key, "findings.parquet"))
-                verdicts.append((cell, verdict(claim, table)))
+            name, point = cell.config["experiment"], _point(cell)
+            if claim.is_about(point) and store.has(cell.key):
+                others = tables.get((name, *claim.other(point).values()))
+                verdicts.append((cell, verdict(claim, tables[name, *point.values()], others)))
     return verdicts
+
+
+def _point(cell: Cell) -> dict[str, str]:
+    return {axis: cell.config[axis] for axis in AXES}

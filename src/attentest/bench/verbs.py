@@ -13,6 +13,7 @@ from attentest.bench.plan import Planner
 from attentest.bench.study import Watcher, judge, run_cells
 from attentest.bench.subjects import load_model
 from attentest.bench.work import attempt, best_device
+from attentest.corpus.shelf import entries
 from attentest.engine.contract import Event
 from attentest.model.config import ModelConfig
 from attentest.model.files import check_folder, save
@@ -22,6 +23,7 @@ from attentest.store.store import Store
 from attentest.studies.recipe import Study, load_study
 
 Document = dict[str, Any]
+ABSENT = ("absent", "needs credentials", "not redistributable")
 
 
 def train_one(
@@ -77,10 +79,16 @@ def run_study(
 ) -> Document:
     """Run a study, or with `only_plan` say what would be done."""
     study = adapted(load_study(name), corpora, seeds)
+    study, skipped = (study, []) if corpora else present(study, data_dir)
     store = Store(store_url)
     planner = Planner(store, data_dir=data_dir, include_text=include_text)
     targets = planner.study(study)
-    document: Document = {"study": study.study, "title": study.title, "cells": len(planner.cells)}
+    document: Document = {
+        "study": study.study,
+        "title": study.title,
+        "cells": len(planner.cells),
+        "skipped": skipped,
+    }
     if only_plan:
         missing = planner.missing(targets)
         for cell in missing.values():
@@ -107,6 +115,18 @@ def adapted(study: Study, corpora: Sequence[str] | None, seeds: int | None) -> S
     if seeds is not None:
         changes["seeds"] = seeds
     return study.model_copy(update=changes)
+
+
+def present(study: Study, data_dir: str | None) -> tuple[Study, list[dict[str, str]]]:
+    """The study on the corpora that are there, and why it leaves out others of its own grid.
+
+    A corpus that is asked for by name is never left out: its absence is refused.
+    """
+    status = {entry["name"]: entry["status"] for entry in entries(data_dir)}
+    reasons = {name: status.get(name, "") for name in study.grid.corpus}
+    skipped = [{"corpus": name, "reason": why} for name, why in reasons.items() if why in ABSENT]
+    left = [name for name, why in reasons.items() if why not in ABSENT]
+    return (adapted(study, left, None) if left else study), skipped
 
 
 def _claims(study: Study, targets: Sequence[Cell], store: Store) -> list[dict[str, Any]]:

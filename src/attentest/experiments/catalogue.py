@@ -6,14 +6,22 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from attentest.experiments.adversary import Adversary
 from attentest.experiments.contract import AbstractExperiment
+from attentest.experiments.heat_map import HeatMap
+from attentest.experiments.importance import Importance
+from attentest.experiments.log_odds import LogOdds
 from attentest.experiments.performance import Performance
 from attentest.experiments.permutation import Permutation
 from attentest.refusal import Refusal, look_up
 
 EXPERIMENTS: dict[str, type[AbstractExperiment]] = {
     "performance": Performance,
+    "importance": Importance,
     "permutation": Permutation,
+    "adversary": Adversary,
+    "heat-map": HeatMap,
+    "log-odds": LogOdds,
 }
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
 import torch
 
-from attentest.evidence.permutation import output_changes
+from attentest.evidence.permutation import medians, output_changes
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
+from attentest.experiments.controls import controls
 from attentest.model.config import ModelConfig
 from attentest.model.decoder import distribution
 from attentest.model.reader import readings
@@ -20,11 +21,11 @@ from attentest.refusal import Refusal
 @final
 @dataclass(frozen=True, kw_only=True)
 class Permutation(AbstractExperiment):
-    """The median output change over random permutations of attention (JW-4), beside an untrained model's."""
+    """The median output change over random permutations of attention (JW-4), beside the controls'."""
 
     name: ClassVar[str] = "permutation"
     cite: ClassVar[str] = "jain2019attention"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     permutations: int = 100
 
@@ -38,8 +39,8 @@ class Permutation(AbstractExperiment):
             )
 
     def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:
-        """The same model without training: what the geometry alone would show."""
-        return {"untrained": replace(config, epochs=0)}
+        """The controls: what the geometry alone would show."""
+        return controls(config)
 
     def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
         """One row a text and model."""
@@ -50,11 +51,9 @@ class Permutation(AbstractExperiment):
         labels, examples = subject.corpus.labels, subject.texts.examples
         for rows, reading in readings(subject.model, subject.texts):
             changes = output_changes(subject.model, reading, self.permutations, rng=rng)
-            # The median of an even number of draws is the mean of the middle two, as numpy has it.
-            medians = changes.to(torch.float64).quantile(0.5, dim=1)
+            middle = medians(changes)
             predicted = distribution(subject.model.decide(reading)).argmax(-1)
-            alone = reading.mask.sum(1) < 2
-            medians = medians.masked_fill(alone.to(medians.device), float("nan"))
+            middle[(reading.mask.sum(1) < 2).cpu().numpy()] = np.nan  # one token: nothing to permute
             for place, row in enumerate(rows):
                 yield {
                     "subject": subject.name,
@@ -63,6 +62,6 @@ class Permutation(AbstractExperiment):
                     "predicted": labels[int(predicted[place])],
                     "length": len(examples[row].tokens),
                     "max_attention": float(reading.weights[place].max()),
-                    "median_change": float(medians[place]),
+                    "median_change": float(middle[place]),
                     "mean_change": float(changes[place].mean()),
                 }

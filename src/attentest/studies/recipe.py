@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -43,12 +44,14 @@ class WrittenClaim(_Strict):
     statistic: str
     supported_if: str
     refuted_if: str
+    where: dict[str, Names] = {}
+    against: dict[str, str] = {}
 
 
 class Published(_Strict):
-    """Where the published numbers are, beside the TOML."""
+    """Where the published numbers are, beside the TOML: a plain name, since studies are shared."""
 
-    file: str
+    file: Annotated[str, Field(pattern=r"^[^/\\]+$")]
 
 
 class Study(_Strict):
@@ -96,6 +99,13 @@ def load_study(name_or_path: str) -> Study:
             way_out="See docs/guides/studies.md for how to write one.",
         )
     return _parse(text, name_or_path)
+
+
+def beside(name_or_path: str, file: str) -> Traversable:
+    """A file beside the study's TOML, be it the package's or the user's."""
+    if name_or_path in names():
+        return resources.files("attentest.studies") / file
+    return Path(name_or_path).parent / file
 
 
 def _broken(name: str, why: str) -> Refusal:

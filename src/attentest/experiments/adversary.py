@@ -1,0 +1,211 @@
+"""Is there another attention, far from the model's own, under which it answers the same?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attentest.corpus.batch import buckets
+from attentest.evidence.adversary import Adversary as Found
+from attentest.evidence.adversary import strongest_adversary
+from attentest.evidence.matched import best_permutation, capped
+from attentest.evidence.permutation import permuted
+from attentest.evidence.search import PublishedSearch
+from attentest.experiments.contract import AbstractExperiment, Row, Subject
+from attentest.experiments.controls import SHUFFLED, UNTRAINED, controls
+from attentest.experiments.shown import shown
+from attentest.model.config import ModelConfig
+from attentest.model.decoder import distribution
+from attentest.model.divergence import attainable
+from attentest.model.projection import uniform
+from attentest.model.reader import TEXTS, TOKENS
+from attentest.model.seam import AttentionModel, Reading
+from attentest.model.selection import selected
+from attentest.refusal import Refusal
+
+CURVE = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1)
+PUBLISHED = (0.01, 0.05)  # the paper's two tolerances; its figures use the second for all (A2)
+Columns = dict[str, Tensor]
+Vectors = dict[str, Tensor]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Adversary(AbstractExperiment):
+    """The largest divergence within a tolerance of the output (JW-5): exact, searched, matched, and nulls.
+
+    Searching costs a hundred times what the exact optimum does, so at most `searched` texts of the trained
+    model are searched, and for `matched` of them the fairer opponents; of several classes, where every text
+    takes linear programmes, `programmed` are solved. All are spread over the split.
+    """
+
+    name: ClassVar[str] = "adversary"
+    cite: ClassVar[str] = "jain2019attention"
+    version: ClassVar[int] = 1
+
+    candidates: int = 5
+    steps: int = 500
+    searched: int = 500
+    matched: int = 200
+    programmed: int = 200
+    shown: int = 50
+    texts: str = ""  # ids of further texts to keep whole
+
+    def __post_init__(self) -> None:
+        PublishedSearch(candidates=self.candidates, steps=self.steps)
+        counts = {name: getattr(self, name) for name in ("searched", "matched", "programmed", "shown")}
+        if min(counts.values()) < 0:
+            raise Refusal(
+                "experiment adversary",
+                got=", ".join(f"{name}={count}" for name, count in counts.items()),
+                needs="numbers of texts, 0 or more",
+                way_out="Leave them out for the defaults.",
+            )
+
+    def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:
+        """The controls: a text's geometry lets attention move whether anything was learnt or not."""
+        return controls(config)
+
+    def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
+        """One row a text and model."""
+        for each in (subject, *(subject.sibling[name] for name in (UNTRAINED, SHUFFLED))):
+            yield from self._observe(each, torch.Generator().manual_seed(int(rng.integers(2**63))))
+
+    def _observe(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+        model, examples, labels = subject.model, subject.texts.examples, subject.corpus.labels
+        trained = subject.name == "trained"
+        searched = shown(subject, self.searched, self.texts) if trained else set()
+        opposed = shown(subject, self.matched, self.texts) if trained else set()
+        whole = shown(subject, self.shown, self.texts) if trained else set()
+        solved = shown(subject, self.programmed, self.texts)
+        for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
+            with torch.no_grad():
+                reading = model.read_distinct(subject.texts.batch(rows).to(model.device))
+            several = reading.values is not None and reading.values.shape[2] > 2
+            columns, vectors = exact(reading, _places(rows, solved) if several else None, rng)
+            columns |= matched(reading, _places(rows, opposed), rng)
+            more, best = self._searched(model, reading, _places(rows, searched), rng)
+            columns, vectors = {name: c.cpu() for name, c in (columns | more).items()}, vectors | best
+            predicted = distribution(model.decide(reading)).argmax(-1).tolist()
+            lengths = reading.mask.sum(1).tolist()
+            for place, row in enumerate(rows):
+                yield {
+                    "subject": subject.name,
+                    "id": examples[row].id,
+                    "label": examples[row].label,
+                    "predicted": labels[predicted[place]],
+                    "length": lengths[place],
+                    "max_attention": float(reading.weights[place].max()),
+                    "epsilon": PUBLISHED[reading.query is not None],
+                    "proved": reading.values is not None and not several,
+                    **{name: float(column[place]) for name, column in columns.items()},
+                    **(_vectors(vectors, place, lengths[place]) if row in whole else dict.fromkeys(VECTORS)),
+                }
+
+    def _searched(
+        self, model: AttentionModel, reading: Reading, sought: Tensor, rng: torch.Generator
+    ) -> tuple[Columns, Vectors]:
+        """The published search with and without its pair term."""
+        columns = {f"{name}@{e:g}": _nothing(reading) for name in SEARCHES for e in PUBLISHED}
+        vectors = {"search_weights": torch.zeros_like(reading.weights)}
+        if not len(sought):
+            return columns, vectors
+        part = selected(reading, sought.to(reading.mask.device))
+        pair = "distinct" if self.mode == "corrected" else "as-published"
+        search = PublishedSearch(epsilons=PUBLISHED, candidates=self.candidates, steps=self.steps, pair=pair)
+        paired = search.run(model, part, rng=rng)
+        unpaired = replace(search, pair=None).run(model, part, rng=rng)
+        for name, found in zip(SEARCHES, (paired.last, paired.best, unpaired.best), strict=True):
+            _fill(columns, name, sought, found, part)
+        at = PUBLISHED.index(PUBLISHED[reading.query is not None])
+        vectors["search_weights"][sought, : part.mask.shape[1]] = paired.weights[at].to(reading.weights)
+        return columns, vectors
+
+
+SEARCHES = ("last", "best", "unpaired")
+
+
+def matched(reading: Reading, there: Tensor, rng: torch.Generator) -> Columns:
+    """The two opponents that are no peakier than the own attention, where the decision is affine."""
+    columns = {f"{name}@{e:g}": _nothing(reading) for name in ("permuted", "capped") for e in PUBLISHED}
+    if reading.values is None or reading.bias is None or not len(there):
+        return columns
+    part = selected(reading, there.to(reading.mask.device))
+    assert part.values is not None and part.bias is not None
+    these = (part.weights, part.values, part.bias, part.mask, PUBLISHED)
+    _fill(columns, "permuted", there, best_permutation(*these, rng=rng).divergence, part)
+    _fill(columns, "capped", there, capped(*these, rng=rng).divergence, part)
+    return columns
+
+
+def _fill(columns: Columns, name: str, there: Tensor, divergence: Tensor, part: Reading) -> None:
+    """Enter one value a tolerance; a text of one token leaves attention no choice, hence NaN."""
+    for epsilon, found in zip(PUBLISHED, divergence, strict=True):
+        column = columns[f"{name}@{epsilon:g}"]
+        column[there] = found.to(column).masked_fill(_alone(part), float("nan"))
+
+
+def exact(reading: Reading, there: Tensor | None, rng: torch.Generator) -> tuple[Columns, Vectors]:
+    """The optimum, its curve over tolerances, and the same under shuffled and uniform weights.
+
+    NaN where the decision is not affine, for one token, which leaves attention no choice, and for texts that
+    are not among `there`, where that is given.
+    """
+    names = [f"exact@{e:g}" for e in CURVE]
+    names += [f"{name}@{e:g}" for name in ("bound", "shuffled", "uniform") for e in PUBLISHED]
+    columns = {name: _nothing(reading) for name in names}
+    own = reading.weights.double()
+    alone = _alone(reading)
+    columns["attainable"] = attainable(own, reading.mask).masked_fill(alone, float("nan"))
+    vectors = {"weights": reading.weights, "exact_weights": torch.zeros_like(reading.weights)}
+    if reading.values is None or (there is not None and not len(there)):
+        return columns, vectors
+    several = reading.values.shape[2] > 2
+    if there is None:
+        there = torch.arange(len(reading.mask))
+    part = selected(reading, there.to(reading.mask.device))
+    for epsilon in PUBLISHED if several else CURVE:
+        found = _strongest(part, part.weights, epsilon)
+        columns[f"exact@{epsilon:g}"][there] = found.divergence
+        if epsilon in PUBLISHED:
+            columns[f"bound@{epsilon:g}"][there] = found.bound
+        if epsilon == PUBLISHED[reading.query is not None]:
+            vectors["exact_weights"][there, : part.mask.shape[1]] = found.weights.to(reading.weights)
+    shuffled = permuted(part.weights, part.mask, 1, rng=rng)[:, 0]
+    for name, weights in (("shuffled", shuffled), ("uniform", uniform(part.scores, part.mask))):
+        for epsilon in PUBLISHED:
+            columns[f"{name}@{epsilon:g}"][there] = _strongest(part, weights, epsilon).divergence
+    return {name: column.masked_fill(alone, float("nan")) for name, column in columns.items()}, vectors
+
+
+def _strongest(reading: Reading, weights: Tensor, epsilon: float) -> Found:
+    assert reading.values is not None and reading.bias is not None
+    return strongest_adversary(
+        weights, reading.values, reading.bias, reading.mask, epsilon, answers=reading.batch.answers
+    )
+
+
+def _places(rows: np.ndarray, wanted: set[int]) -> Tensor:
+    """Where in a batch of these rows the wanted ones are."""
+    return torch.tensor([place for place, row in enumerate(rows) if row in wanted], dtype=torch.long)
+
+
+def _alone(reading: Reading) -> Tensor:
+    return reading.mask.sum(1) < 2
+
+
+def _nothing(reading: Reading) -> Tensor:
+    nan = float("nan")
+    return torch.full((len(reading.mask),), nan, dtype=torch.float64, device=reading.mask.device)
+
+
+VECTORS = ("weights", "exact_weights", "search_weights")
+
+
+def _vectors(vectors: Vectors, place: int, length: int) -> Row:
+    return {name: vectors[name][place, :length].tolist() for name in VECTORS}

@@ -1,0 +1,194 @@
+"""What each experiment observes: rows for every text and model, beside its nulls, whatever the input."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from attentest.evidence.erasure import leave_one_out
+from attentest.evidence.gradient import gradients
+from attentest.experiments.adversary import CURVE, PUBLISHED, Adversary
+from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.heat_map import HeatMap
+from attentest.experiments.importance import FIRST_SEED, Importance
+from attentest.findings import adversary, heat_map, importance
+from attentest.findings.comparison import jensen_shannon, kendall
+from attentest.refusal import Refusal
+from tests.toys import toy_batch, toy_corpus, toy_model
+
+QUICK = {"steps": 20, "searched": 4, "matched": 3, "programmed": 2, "shown": 2}
+
+
+class Held(Sources):
+    """A subject's parts, in hand: the controls are other models of the same shape."""
+
+    def __init__(self, corpus, step, **settings):
+        self.trained = toy_model(corpus, **settings)
+        self.siblings = step.siblings(self.trained.config)
+        self.models = {name: toy_model(corpus, **{**settings, "seed": 7}) for name in self.siblings}
+
+    def model(self, name):
+        return self.trained if name == "trained" else self.models[name]
+
+    def readings(self, name):
+        raise AssertionError("these experiments ask the model itself")
+
+
+def observed(step, corpus, **settings):
+    held = Held(corpus, step, **settings)
+    subject = Subject(corpus, held.trained.config, held)
+    return pd.DataFrame(step.observe(subject, np.random.default_rng(0))), held.trained
+
+
+def trained(rows):
+    return rows[rows["subject"] == "trained"].set_index("id")
+
+
+def test_importance_compares_what_the_evidence_says():
+    corpus = toy_corpus()
+    rows, model = observed(Importance(shown=2, texts="test-3"), corpus)
+    assert set(rows["subject"]) == {"trained", "untrained", "shuffled labels"}
+    assert len(rows) == 3 * len(corpus.test)
+    found = gradients(model, toy_batch(model, corpus))
+    loo = leave_one_out(model, found.reading).change
+    for row, (example, length) in enumerate(
+        zip(corpus.test, found.reading.mask.sum(1).tolist(), strict=True)
+    ):
+        said = trained(rows).loc[example.id]
+        weights = found.reading.weights[row, :length]
+        for name, values in (("gradient", found.times_input), ("loo", loo)):
+            tau, p_value = kendall(weights, values[row, :length])
+            assert said[f"tau_{name}"] == pytest.approx(tau, abs=1e-6, nan_ok=True)
+            assert said[f"p_{name}"] == pytest.approx(p_value, abs=1e-6, nan_ok=True)
+    whole = trained(rows)[trained(rows)["weights"].notna()]
+    assert "test-3" in whole.index and len(whole) == 3
+    assert len(whole.loc["test-3", "loo"]) == whole.loc["test-3", "length"]
+
+
+def test_one_token_and_a_model_without_a_ranking_are_counted_not_averaged():
+    rows, _ = observed(Importance(), toy_corpus(), projection="uniform")
+    findings = importance.conclude(rows.assign(seed=0), mode="corrected", rng=np.random.default_rng(0))
+    of = {(f.measure, f.group): f for f in findings}
+    tau = of["tau-gradient", "overall"]
+    assert math.isnan(tau.estimate) and tau.excluded == len(toy_corpus().test) and "one token" in tau.why
+
+
+def test_importance_has_a_ceiling_from_the_first_seed_only():
+    step = Importance(nulls=2)
+    rows, _ = observed(step, toy_corpus(), seed=3)
+    assert trained(rows)["ceiling_gradient"].notna().any()
+    assert rows[rows["subject"] == "untrained"]["ceiling_gradient"].isna().all()
+    assert FIRST_SEED in step.siblings(toy_model(toy_corpus(), seed=3).config)
+    rows, _ = observed(step, toy_corpus(), seed=0)
+    assert rows["ceiling_loo"].isna().all()
+
+
+def test_the_same_draws_for_the_same_rng():
+    for step in (Importance(nulls=3), Adversary(**QUICK)):
+        one, other = (observed(step, toy_corpus())[0] for _ in range(2))
+        pd.testing.assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize("encoder", ["bilstm", "average"])
+def test_the_adversary_is_never_behind_what_was_searched(encoder):
+    corpus = toy_corpus(lengths=(5, 1, 9, 2, 4, 12, 7, 3))
+    step = Adversary(**{**QUICK, "steps": 60, "searched": 8, "matched": 8})
+    rows, _ = observed(step, corpus, encoder=encoder)
+    said = trained(rows)
+    alone = said["length"] == 1
+    assert said.loc[alone, [f"exact@{e:g}" for e in CURVE]].isna().all(axis=None)
+    for epsilon in PUBLISHED:
+        for name in ("last", "best", "unpaired", "permuted", "capped"):
+            assert (said[f"{name}@{epsilon:g}"] <= said[f"exact@{epsilon:g}"] + 1e-6)[~alone].all()
+        assert (said[f"exact@{epsilon:g}"] <= said["attainable"] + 1e-9)[~alone].all()
+    curve = said.loc[~alone, [f"exact@{e:g}" for e in CURVE]].to_numpy()
+    assert (np.diff(curve, axis=1) >= -1e-9).all()
+    assert said["proved"].all() and (said["epsilon"] == 0.01).all()
+
+
+def test_vectors_are_kept_of_the_texts_shown():
+    rows, _ = observed(Adversary(**QUICK), toy_corpus())
+    whole = trained(rows)[trained(rows)["exact_weights"].notna()]
+    assert len(whole) == QUICK["shown"]
+    for _, row in whole.iterrows():
+        assert len(row["weights"]) == len(row["exact_weights"]) == row["length"]
+        assert sum(row["exact_weights"]) == pytest.approx(1.0, abs=1e-5)
+        if row["length"] > 1:
+            assert float(jensen_shannon(row["weights"], row["exact_weights"])) == pytest.approx(
+                row["exact@0.01"], abs=1e-4
+            )
+
+
+def test_a_two_layer_decoder_is_searched_and_its_optimum_unknown():
+    corpus = toy_corpus(query=True, labels=("no", "yes", "maybe"))
+    rows, _ = observed(Adversary(**QUICK), corpus)
+    said = trained(rows)
+    assert said["exact@0.05"].isna().all() and not said["proved"].any() and (said["epsilon"] == 0.05).all()
+    assert said["best@0.05"].notna().any()
+    findings = adversary.conclude(rows.assign(seed=0), mode="corrected", rng=np.random.default_rng(0))
+    of = {(f.measure, f.group): f for f in findings}
+    assert of["emax-jsd-exact@0.05", "overall"].excluded == len(corpus.test)
+    assert of["emax-jsd-best@0.05", "overall"].n > 0
+
+
+def test_several_classes_with_an_affine_decision_have_a_bound():
+    corpus = toy_corpus(query=True, labels=("no", "yes", "maybe"), candidates=True)
+    rows, _ = observed(Adversary(**QUICK), corpus, decoder="affine")
+    said = trained(rows)
+    solved = said["exact@0.05"].notna()
+    assert 0 < solved.sum() <= QUICK["programmed"] and not said["proved"].any()
+    assert (said["exact@0.05"] <= said["bound@0.05"] + 1e-6)[solved].all()
+
+
+def test_constant_attention_moves_anywhere_and_nan_weights_are_counted():
+    corpus = toy_corpus()
+    rows, _ = observed(Adversary(**QUICK), corpus, projection="uniform")
+    assert trained(rows)["exact@0.01"].notna().sum() == sum(len(e.tokens) > 1 for e in corpus.test)
+    step = Adversary(**QUICK)
+    held = Held(corpus, step)
+    for parameter in held.trained.attention.parameters():
+        parameter.data.fill_(math.nan)
+    rows = pd.DataFrame(step.observe(Subject(corpus, held.trained.config, held), np.random.default_rng(0)))
+    assert trained(rows)["exact@0.01"].isna().all()
+    findings = adversary.conclude(rows.assign(seed=0), mode="corrected", rng=np.random.default_rng(0))
+    overall = next(f for f in findings if (f.measure, f.group) == ("emax-jsd-exact@0.01", "overall"))
+    assert overall.excluded == len(corpus.test) and overall.why
+
+
+def test_nan_weights_do_not_stop_importance():
+    corpus, step = toy_corpus(), Importance(nulls=2)
+    held = Held(corpus, step)
+    for parameter in held.trained.attention.parameters():
+        parameter.data.fill_(math.nan)
+    rows = pd.DataFrame(step.observe(Subject(corpus, held.trained.config, held), np.random.default_rng(0)))
+    assert trained(rows)[["tau_gradient", "tau_loo"]].isna().all(axis=None)
+
+
+def test_a_picture_of_one_text():
+    corpus = toy_corpus()
+    step = HeatMap(texts="toy:test-2 toy:train-0 other:test-1 toy:nowhere", permutations=5)
+    rows, _ = observed(step, corpus)
+    assert list(rows["id"]) == ["test-2", "train-0"]
+    row = rows.iloc[0]
+    assert row["tokens"] == list(corpus.test[2].tokens)
+    assert row["exact_change"] <= 0.01 + 1e-6 and row["search_jsd"] <= row["exact_jsd"] + 1e-6
+    found = heat_map.conclude(rows.assign(seed=0), mode="corrected", rng=np.random.default_rng(0))
+    assert {f.group for f in found} == {"test-2", "train-0"}
+    assert heat_map.conclude(pd.DataFrame(), mode="corrected", rng=np.random.default_rng(0)) == []
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Importance(nulls=0), "at least 1 draw"),
+        (lambda: Importance(shown=-1), "0 texts or more"),
+        (lambda: Adversary(steps=0), "at least 1"),
+        (lambda: Adversary(candidates=0), "at least 1"),
+        (lambda: Adversary(searched=-1), "0 or more"),
+        (lambda: HeatMap(permutations=0), "at least 1"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(make, says):
+    with pytest.raises(Refusal, match=says):
+        make()
