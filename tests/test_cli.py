@@ -1,7 +1,9 @@
 """The command line as a person and as a program use it, on a corpus of sixty short texts."""
 
+import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,15 +11,20 @@ import time
 
 import pytest
 import torch
+from rich.console import Console
 from safetensors.torch import load_file
 
 import attentest
+from attentest.bench import showcase
 from attentest.bench.subjects import load_model
 from attentest.cli import app, corpora, run
 from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.registered import register
 from attentest.experiments.permutation import Permutation
+from attentest.figures.demonstration import show_demo
 from attentest.model.reader import split_logits
+from attentest.report import extra
+from attentest.report import showcase as gallery
 from attentest.store.store import Store
 
 TINY = ("--encoder", "average", "--epochs", "1", "--batch-size", "16", "--device", "cpu")
@@ -270,6 +277,67 @@ def test_a_cell_that_fails_is_listed_and_the_rest_is_finished(here, answer, caps
     status, said = answer(*words)
     assert status == 0 and said["computed"] == 2 and not said["failed"]
     assert answer("list")[1]["failed"] == []
+
+
+# --- demo
+
+DEMO = (
+    STUDY.replace("average", "bilstm")
+    + """
+[[experiment]]
+name = "importance"
+parameters = { nulls = 2 }
+
+[[experiment]]
+name = "adversary"
+parameters = { candidates = 2, steps = 5, searched = 4, matched = 2 }
+"""
+)
+
+
+@pytest.fixture
+def small_demo(here, monkeypatch):
+    """The demo on sixty short texts; one of its corpora goes by the name of the stand-in for bAbI."""
+    (here / "demo.toml").write_text(DEMO)
+    monkeypatch.setattr(showcase, "STUDY", "demo.toml")
+    monkeypatch.setattr(gallery, "STAND_IN", "mine")
+
+
+def test_the_demo_shows_numbers_a_distribution_texts_and_pages(small_demo, here, answer, page, monkeypatch):
+    status, said = answer("demo", "--store", "s", "--seeds", 1)
+    assert status == 0 and not said["failed"] and said["store"] == "s"
+    assert sum(said["histogram"]["shares"]) == pytest.approx(1) and said["histogram"]["n"] == 10
+    [pair] = said["pairs"]
+    assert [len(strip["weights"]) for strip in pair["strips"]] == [len(pair["tokens"])] * 3
+    assert said["texts"] and said["published"] == [], "nobody has published a number about `mine`"
+    if said["site"]:
+        assert said["site"]["index"] == "s/site/index.html" and (here / "s/site/index.html").exists()
+    monkeypatch.setattr(extra, "find_spec", lambda name: None)
+    status, shown = page("demo", "--store", "s", "--seeds", 1)
+    assert status == 0
+    for words in ("tau gradient excess", "its null: values permuted", "Another attention, the same answer"):
+        assert words in shown
+    assert "furthest with the same output, JSD" in shown and "emax jsd unpaired" not in shown
+    assert "pip install 'attentest[web]'" in shown, "without the pages it says how to have them"
+
+
+def test_the_demo_prints_the_published_row_as_a_stand_in():
+    row = {
+        "model": "BiLSTM",
+        "statistic": "importance/tau-gradient",
+        "published": 0.23,
+        "published_std": 0.19,
+    }
+    row |= {"ours": 0.301, "low": 0.289, "high": 0.311, "null": 0.446, "agrees": "not comparable"}
+    row |= {"why": "babi-1-simulated stands in for the paper's data"}
+    document = {name: [] for name in ("findings", "claims", "failed", "texts", "pairs")}
+    document |= {"title": "t", "done": 0, "cells": 0, "computed": 0, "seconds": 0.0, "store": "s"}
+    document |= {"histogram": None, "published": [row], "site": {"index": "s/site/index.html"}}
+    console = Console(record=True, width=90, file=io.StringIO())
+    show_demo(document, console)
+    shown = console.export_text()
+    assert re.search(r"BiLSTM +tau gradient +0\.23 ± 0\.19 +0\.301 +0\.289 to 0\.311 +0\.446", shown)
+    assert "not comparable: babi-1-simulated stands in" in shown and "Open s/site/index.html" in shown
 
 
 # --- the process

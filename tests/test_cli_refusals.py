@@ -165,11 +165,54 @@ def test_a_registration_that_cannot_be_is_refused(words, says, here, refused):
     assert says in refused("corpora", "add", *words, "--text", "text", "--label", "label")
 
 
-@pytest.mark.parametrize("content", ["[[", "file = 3", "a = " + "[" * 20_000, "\0"])
+REGISTRATIONS = ["", "[[", "file = 3", "a = " + "[" * 20_000, "\0", "x" * 9_000 + " = 1"]
+
+
+@pytest.mark.parametrize("content", REGISTRATIONS)
 def test_a_spoilt_registration_is_refused_by_its_path(content, here, refused):
     (here / "data" / "registered" / "spoilt.toml").write_text(content)
-    for words in (("corpora", "list"), ("corpora", "describe", "spoilt"), ("train", "spoilt")):
+    for words in (("corpora", "describe", "spoilt"), ("train", "spoilt")):
         assert "spoilt.toml" in refused(*words)
+
+
+@pytest.mark.parametrize("name", ["spoilt", "a\nline", "\x1b[2J", "[red]", "\udcff"])
+@pytest.mark.parametrize("content", REGISTRATIONS)
+def test_a_spoilt_registration_is_listed_as_damaged_among_all_others(content, name, here, capsys):
+    assert run(["corpora", "list", "--json"]) == 0
+    before = json.loads(capsys.readouterr().out)["corpora"]
+    assert before[-1]["name"] == "mine" and not any(entry["reason"] for entry in before)
+    (here / "data" / "registered" / f"{name}.toml").write_text(content)
+    assert run(["corpora", "list", "--json"]) == 0
+    listed = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["corpora"]}
+    spoilt = listed.pop(name)
+    assert list(listed.values()) == before and set(spoilt) == set(before[0])
+    assert spoilt["status"] == "damaged" and re.fullmatch(
+        r"registration .*\.toml: got (something unreadable|a wrong or missing) .*Remove that file.*again\.",
+        spoilt["reason"],
+    )
+    assert len(spoilt["reason"]) < len(str(here)) + 300
+    assert run(["corpora", "list"]) == 0
+    shown, silence = capsys.readouterr()
+    assert not silence and "damaged" in shown and "registered" in shown and "planted-keyword" in shown
+    assert "\x1b" not in shown and re.sub(r"\s", "", "Remove that file") in re.sub(r"\s", "", shown)
+
+
+def test_damaged_files_of_a_publisher_are_listed_with_the_reason(here, capsys):
+    (here / "data" / "sst").mkdir()
+    (here / "data" / "sst" / "trees.zip").write_bytes(b"not a zip")
+    assert run(["corpora", "list", "--json"]) == 0
+    listed = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["corpora"]}
+    assert listed["sst"]["status"] == "damaged" and "trees.zip: got something" in listed["sst"]["reason"]
+    assert {name for name, entry in listed.items() if entry["reason"]} == {"sst"}
+
+
+def test_a_registration_of_a_path_that_cannot_be_is_listed_as_absent(here, capsys):
+    for name, file in (("long", "x" * 5_000), ("odd", "\\u0000")):
+        content = f'file = "{file}"\ntext = "text"\nlabel = "label"\n'
+        (here / "data" / "registered" / f"{name}.toml").write_text(content)
+    assert run(["corpora", "list", "--json"]) == 0
+    listed = {entry["name"]: entry["status"] for entry in json.loads(capsys.readouterr().out)["corpora"]}
+    assert listed["long"] == listed["odd"] == "absent" and listed["mine"] == "registered"
 
 
 # --- settings of a model

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from attentest.cli_corpora import corpora
+from attentest.cli_results import compare, look_back, report
 from attentest.cli_shared import (
     DEFAULT_STORE,
     DataOption,
@@ -31,6 +32,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(corpora, name="corpora")
+app.command()(compare)
+app.command()(report)
 
 INTERRUPTED = 130
 PATHS = (errno.ENAMETOOLONG, errno.EACCES, errno.EPERM)  # what only a path from outside can bring about
@@ -166,11 +169,12 @@ def demo(
 ) -> None:
     """A first look in a few minutes: two corpora of our own, two models each, and what attention does."""
     from attentest.bench.showcase import run_demo
-    from attentest.figures.documents import show_demo
+    from attentest.figures.demonstration import show_demo
     from attentest.figures.progress import ProgressBars
 
     with ProgressBars("demo") as bars:
         result = run_demo(store, seeds=seeds, device=device, watcher=bars)
+    result |= look_back({finding["cell"] for finding in result["findings"]}, store)
     print_document(result, as_json, show_demo)
     _exit_by(result)
 

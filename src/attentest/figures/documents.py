@@ -10,16 +10,22 @@ from rich.console import Console
 from rich.text import Text
 
 from attentest.figures.progress import described
-from attentest.figures.terminal import findings_table, number, plain_table, strip
+from attentest.figures.terminal import findings_table, number, plain_table
 
 Document = dict[str, Any]
 VERDICT = {"supported": "green", "refuted": "red", "undecided": "yellow"}
 
 
 def show_corpora(document: Document, console: Console) -> None:
-    """The catalogue."""
+    """The catalogue; of what is damaged, the reason is what a reader needs to know."""
     rows = [
-        (e["name"], e["status"], "" if e["texts"] is None else e["texts"], e["licence"], e["title"])
+        (
+            e["name"],
+            e["status"],
+            "" if e["texts"] is None else e["texts"],
+            e["licence"],
+            e["reason"] or e["title"],
+        )
         for e in document["corpora"]
     ]
     console.print(plain_table(("corpus", "status", "texts", "licence", "what it is"), rows))
@@ -70,6 +76,7 @@ def show_plan(document: Document, console: Console) -> None:
     """The cells a study still needs; whole keys, since schedulers read them too."""
     for cell in document["plan"]:
         console.print(f"{cell['stage']:12}{cell['cell']}", highlight=False, soft_wrap=True)
+    _show_skipped(document, console)
     console.print(f"{len(document['plan'])} of {document['cells']} cells are missing.", highlight=False)
 
 
@@ -82,12 +89,18 @@ def show_study(document: Document, console: Console) -> None:
     _show_claims(document["claims"], console)
     for failure in document["failed"]:
         console.print(f"failed: {failure['cell'][:12]} {failure['error']}", style="red", markup=False)
+    _show_skipped(document, console)
     console.print()
     console.print(
         f"{document['done']} of {document['cells']} cells done, {document['computed']} of them now, "
         f"in {document['seconds']:.1f} s; groups and classes: --json",
         highlight=False,
     )
+
+
+def _show_skipped(document: Document, console: Console) -> None:
+    for entry in document.get("skipped", []):
+        console.print(f"left out: {entry['corpus']} ({entry['reason']}); see `attentest corpora describe`.")
 
 
 def _show_claims(claims: list[Document], console: Console) -> None:
@@ -101,32 +114,10 @@ def _show_claims(claims: list[Document], console: Console) -> None:
             console.print(line, soft_wrap=True)
 
 
-def show_demo(document: Document, console: Console) -> None:
-    """The study, then texts with their attention, then where to go."""
-    show_study(document, console)
-    console.print()
-    console.print(Text("What attention looks like", style="bold"))
-    console.print("The warmer, the more weight; underlined: the tokens that truly decide (we planted them).")
-    for text in document["texts"]:
-        console.print()
-        title = f"{text['corpus']}: {text['encoder']} + {text['attention']} says {text['predicted']}"
-        change, top = number(text["median_change"]), number(max(text["weights"]))
-        note = f"shuffled, the output moves by {change}; largest weight {top}"
-        console.print(strip(title, note, text["tokens"], text["weights"], text["rationale"], text["query"]))
-    console.print()
-    console.print(Text("What to try next", style="bold"))
-    store = document["store"]
-    for command, why in NEXT:
-        console.print(f"  attentest {command.format(store=store):50} {why}", markup=False, highlight=False)
-
-
-NEXT = (
-    ("list --store {store}", "what was kept"),
-    ("conclude --store {store}", "numbers again"),
-    ("corpora list", "other corpora"),
-    ("corpora add mine FILE.csv --text COL --label COL", "your own texts"),
-    ("train mine --encoder cnn --projection sparsemax", "a model for them"),
-)
+def show_site(document: Document, console: Console) -> None:
+    """Where the pages are."""
+    said = f"{document['pages']} pages and {document['figures']} figures. Open {document['index']}"
+    console.print(said, markup=False, highlight=False, soft_wrap=True)
 
 
 def show_conclusions(document: Document, console: Console) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -29,6 +30,15 @@ def described(stage: str, config: Mapping[str, Any]) -> str:
         return f"{untrained}{model}, seed {config.get('seed', 0)}"
     where = f" on {config['corpus']}, {model}" if stage == "finding" else ""
     return f"{config['experiment']}{where}"
+
+
+@contextmanager
+def counting(title: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar for things that are counted; gives what to tell how many are done, of how many."""
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
+        task = bars.add_task(harmless(title), total=None)
+        yield lambda done, of: bars.update(task, completed=done, total=of)
 
 
 class ProgressBars:

@@ -22,25 +22,48 @@ def harmless(token: str) -> str:
     )
 
 
-def _shade(weight: float, heaviest: float) -> str:
+def heaviest(*weightings: Sequence[float]) -> float:
+    """The largest weight that is a number, or zero."""
+    return max((w for weights in weightings for w in weights if math.isfinite(w)), default=0.0)
+
+
+def prominent(*weightings: Sequence[float], most: int = MANY) -> list[int]:
+    """The places that are heavy in any weighting of one text, in the order of the text."""
+    top = [heaviest(together) for together in zip(*weightings, strict=True)]
+    return sorted(sorted(range(len(top)), key=lambda place: -top[place])[:most])
+
+
+def _shade(weight: float, top: float) -> str:
     # The root keeps small weights visible; the scale ends at the text's own maximum, which is printed.
-    share = math.sqrt(max(weight, 0.0) / heaviest) if heaviest > 0 else 0.0
+    if not math.isfinite(weight):
+        return "black on grey70"
+    share = math.sqrt(min(max(weight, 0.0) / top, 1.0)) if top > 0 else 0.0
     red, green, blue = (round(255 - share * (255 - channel)) for channel in WARM)
     return f"black on rgb({red},{green},{blue})"
 
 
 def heat_map(
-    tokens: Sequence[str], weights: Sequence[float], marked: Sequence[int] = (), *, most: int = MANY
+    tokens: Sequence[str],
+    weights: Sequence[float],
+    marked: Sequence[int] = (),
+    *,
+    most: int = MANY,
+    top: float | None = None,
+    shown: Sequence[int] | None = None,
 ) -> Text:
-    """The tokens on a ground as warm as their weight; marked ones (a rationale) are underlined."""
-    heaviest = max(weights, default=0.0)
-    shown = sorted(sorted(range(len(tokens)), key=lambda place: -weights[place])[:most])
+    """The tokens on a ground as warm as their weight; marked ones (a rationale) are underlined.
+
+    Strips that are to be compared share their warmest weight `top` and the places `shown`; without them
+    a text goes by its own. What has no weight is grey.
+    """
+    top = heaviest(weights) if top is None else top
+    shown = prominent(weights, most=most) if shown is None else shown
     text = Text()
     previous = -1
     for place in shown:
         if place != previous + 1:
             text.append(" … ", style="dim")
-        style = _shade(weights[place], heaviest) + (" underline bold" if place in set(marked) else "")
+        style = _shade(weights[place], top) + (" underline bold" if place in set(marked) else "")
         text.append(f" {harmless(tokens[place])} ", style=style)
         previous = place
     if shown and shown[-1] != len(tokens) - 1:

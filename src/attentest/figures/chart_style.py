@@ -1,0 +1,150 @@
+"""What all figures share: colours, classes, the frame with its counts, and the ways out to a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import vl_convert
+
+from attentest.figures.terminal import harmless
+from attentest.findings.density import finite
+from attentest.refusal import Refusal
+
+# The first three are the papers'; the others stay apart from them for colour-blind eyes too.
+PALETTE = ("#43406b", "#d15a00", "#27f77d", "#56b4e9", "#cc79a7", "#f0e442", "#0072b2", "#7f7f7f")
+LIGHT = {"#27f77d", "#56b4e9", "#cc79a7", "#f0e442"}  # on these, lines must be dark
+INK, FAINT, RULE = "#222222", "#6b6b6b", "#d9d9d9"
+WIDTH, HEIGHT = 480, 280
+POOLED = "all texts"
+CLIP = re.compile(r"""(?:(?<=id=")|(?<=url\(#))clip\d+(?=[")])""")
+
+Records = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Which group each row belongs to, and the groups in the order of their colours."""
+
+    of: pd.Series
+    names: list[str]
+
+    @property
+    def colour(self) -> alt.Color:
+        """The same colour for the same class in every figure; no legend where there is but one."""
+        legend = None if self.names == [POOLED] else alt.Legend(title="predicted", symbolOpacity=1, columns=4)
+        scale = alt.Scale(domain=self.names, range=list(PALETTE[: len(self.names)]))
+        return alt.Color(field="group", type="nominal", scale=scale, legend=legend)
+
+
+def classed(rows: pd.DataFrame, classes: Sequence[str] | None, pooled: bool) -> Classes:
+    """Rows by predicted class, as in the papers; pooled where asked, or where colours would run out.
+
+    `classes` gives the corpus's order of labels, without which they go by name.
+    """
+    predicted = rows["predicted"].astype(str).map(harmless)
+    found = sorted(set(predicted))
+    known = [harmless(str(name)) for name in classes or found]
+    names = known + [name for name in found if name not in known]
+    if pooled or len(names) > len(PALETTE):
+        return Classes(pd.Series(POOLED, index=rows.index), [POOLED])
+    return Classes(predicted, names)
+
+
+def trained(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the model itself, without its controls; rows of several seeds may share an index."""
+    return rows[rows["subject"] == "trained"].reset_index(drop=True) if len(rows) else rows
+
+
+def require(rows: pd.DataFrame, *columns: str) -> None:
+    """Refuse rows without these columns; rows that are empty lack nothing."""
+    missing = [name for name in columns if name not in rows.columns]
+    if missing and len(rows):
+        raise Refusal(
+            "drawing observed rows",
+            got=f"no column {', '.join(missing)}",
+            needs=f"one of the columns there are: {', '.join(map(str, rows.columns))}",
+            way_out="Ask for a variant and an epsilon that were observed.",
+        )
+
+
+def lacks(texts: pd.DataFrame, column: str) -> bool:
+    """Whether there is no number to draw."""
+    return texts.empty or not len(finite(texts[column]))
+
+
+def inline(records: Records) -> pd.DataFrame:
+    """Rows that travel inside a chart's specification.
+
+    Six digits are more than a screen can show, and half the size.
+    """
+    table = pd.DataFrame(records)
+    return table.map(lambda value: float(f"{value:.6g}") if isinstance(value, float) else value)
+
+
+def counted(values: pd.Series, rows: pd.DataFrame) -> str:
+    """How many numbers a figure shows, from how many seeds, and how many it leaves out."""
+    n, seeds = len(finite(values)), rows["seed"].nunique() if "seed" in rows else 1
+    said = f"n = {n:,}" + (f" over {seeds} seeds" if seeds > 1 else "")
+    return said + (f"; {len(values) - n:,} undefined and left out" if n < len(values) else "")
+
+
+def framed(layers: Sequence[alt.Chart], title: str, *notes: str, **size: int) -> alt.LayerChart:
+    """The layers as one figure in the house style."""
+    said = [harmless(note) for note in notes if note]
+    heading = alt.TitleParams(
+        text=harmless(title), subtitle=said, anchor="start", frame="bounds", color=INK, fontSize=14, offset=12
+    )
+    chart = alt.layer(*layers, title=heading).properties(**{"width": WIDTH, "height": HEIGHT, **size})
+    return (
+        chart.configure(background="white", font="Liberation Sans, Helvetica, Arial, sans-serif")
+        .configure_view(stroke=None)
+        .configure_title(subtitleColor=FAINT, subtitleFontSize=11, subtitlePadding=4, subtitleLineHeight=14)
+        .configure_axis(
+            gridColor="#eeeeee",
+            domainColor="#999999",
+            tickColor="#999999",
+            labelColor=INK,
+            titleColor=INK,
+            titleFontWeight="normal",
+            titleFontSize=12,
+            labelFontSize=11,
+            titlePadding=8,
+            labelFlush=False,
+        )
+        .configure_legend(
+            orient="top",
+            offset=10,
+            titleOrient="left",
+            titleFontWeight="normal",
+            titleFontSize=11,
+            titleColor=FAINT,
+            labelColor=INK,
+            labelFontSize=11,
+            labelLimit=300,
+            columnPadding=14,
+        )
+    )
+
+
+def nothing(why: str, title: str, subtitle: str) -> alt.LayerChart:
+    """A figure that says why there is nothing to see."""
+    said = alt.Chart(inline([{"why": why}])).mark_text(fontSize=13, color=FAINT, lineBreak="\n")
+    return framed([said.encode(text=alt.Text(field="why", type="nominal"))], title, subtitle, height=80)
+
+
+def to_svg(chart: alt.LayerChart) -> str:
+    """The figure as an SVG document, the same bytes whatever was drawn before; nothing is fetched."""
+    drawn = vl_convert.vegalite_to_svg(chart.to_json(), allowed_base_urls=[])
+    # Vega numbers its clip paths through all figures of a process.
+    names = {name: f"clip{place}" for place, name in enumerate(dict.fromkeys(CLIP.findall(drawn)))}
+    return CLIP.sub(lambda found: names[found[0]], drawn)
+
+
+def to_png(chart: alt.LayerChart, *, scale: float = 2.0) -> bytes:
+    """The figure as a PNG picture, `scale` pixels to the point; nothing is fetched."""
+    return vl_convert.vegalite_to_png(chart.to_json(), scale=scale, allowed_base_urls=[])

@@ -1,0 +1,192 @@
+"""A comparison as Markdown, LaTeX, CSV or JSON. Names in it are untrusted: each format has its escapes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attentest.figures.pairs import (
+    DASH,
+    blocks,
+    cells,
+    class_of,
+    count,
+    decimal,
+    epochs,
+    gaps,
+    interval,
+    published,
+    vectors,
+)
+from attentest.refusal import Refusal, look_up
+
+Document = dict[str, Any]
+Row = dict[str, Any]
+Table = tuple[str, Sequence[str], list[list[str]]]  # a title, the headings, the cells
+
+COLUMNS: dict[str, Callable[[Row], str]] = {
+    "model": lambda row: row["model"] or DASH,
+    "class": class_of,
+    "measure": lambda row: row["measure"],
+    "published": published,
+    "ours": lambda row: decimal(row["ours"]),
+    "95 % interval": interval,
+    "seed std": lambda row: decimal(row["seed_std"]),
+    "null": lambda row: decimal(row["null"]),
+    "n": lambda row: count(row["n"]),
+    "excluded": lambda row: count(row["excluded"]),
+    "seeds": lambda row: count(row["seeds"]),
+    "vectors": vectors,
+    "epochs": epochs,
+    "decoder": lambda row: row["decoder"] or DASH,
+    "differs in": lambda row: row["differs"] or DASH,
+    "agrees": lambda row: row["agrees"],
+    "why": lambda row: row["why"] or DASH,
+    "cell": cells,
+}
+SOMETIMES = ("differs in", "why")  # left out of a table in which they say nothing
+
+
+def tables(document: Document, columns: Sequence[str] = tuple(COLUMNS)) -> Iterator[Table]:
+    """The pairs by table and data set, and then the gaps, as words."""
+    for title, rows in blocks(document["rows"]):
+        table = {name: [COLUMNS[name](row) for row in rows] for name in columns}
+        told = {n: column for n, column in table.items() if n not in SOMETIMES or set(column) != {DASH}}
+        yield title, tuple(told), [list(row) for row in zip(*told.values(), strict=True)]
+    lacking = gaps(document["missing"])
+    if lacking:
+        yield "Published, and not here", tuple(lacking[0]), [[str(v) for v in g.values()] for g in lacking]
+
+
+def printable(text: str) -> str:
+    """The text on one line and without anything that steers a terminal or an editor."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+
+
+def markdown(document: Document) -> str:
+    """One table for each table and data set."""
+    parts = [f"# {_in_markdown(document['title'])}", _in_markdown(document["rule"])]
+    for title, headings, rows in tables(document):
+        lines = [headings, ["---"] * len(headings), *([_in_markdown(cell) for cell in row] for row in rows)]
+        parts.append(f"## {_in_markdown(title)}")
+        parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _in_markdown(text: str) -> str:
+    """Underscores stay: within words they mean nothing, and the papers' measures are full of them."""
+    return re.sub(r"([\\`*\[\]<>|&~#])", r"\\\1", printable(text))
+
+
+def latex(document: Document) -> str:
+    """One plain `tabular` for each table and data set; needs no package."""
+    parts = [f"% {printable(document['title'])}", f"% {document['rule']}"]
+    for title, headings, rows in tables(document):
+        width = len(headings)
+        heading = f"\\multicolumn{{{width}}}{{l}}{{\\textbf{{{_in_latex(title)}}}}} \\\\"
+        lines = [" & ".join(map(_in_latex, row)) + r" \\" for row in ([*headings], *rows)]
+        parts.append(
+            "\n".join(
+                [
+                    rf"\begin{{tabular}}{{{'l' * width}}}",
+                    heading,
+                    r"\hline",
+                    lines[0],
+                    r"\hline",
+                    *lines[1:],
+                    r"\hline",
+                    r"\end{tabular}",
+                ]
+            )
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+LATEX = {
+    **{sign: f"\\{sign}" for sign in "{}$&#%_"},
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",  # after a line's end a bracket would be read as a length
+    '"': "''",  # some languages make it an active sign
+    "±": r"$\pm$",
+    DASH: "--",
+    "\N{REPLACEMENT CHARACTER}": "?",
+}
+
+
+def _in_latex(text: str) -> str:
+    return "".join(LATEX.get(sign, sign) for sign in printable(text))
+
+
+CSV_FIELDS = (
+    *("paper", "table", "dataset", "corpus", "model", "attention", "projection", "class", "label", "measure"),
+    *("published", "published_std", "ours", "low", "high", "seed_std", "std", "null", "n", "excluded"),
+    *("seeds", "vectors", "epochs", "decoder", "differs", "agrees", "why", "cells"),
+)
+
+
+def comma_separated(document: Document) -> str:
+    """Every pair on a line, numbers in full; then the gaps, which have no number of ours."""
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, CSV_FIELDS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in document["rows"]:
+        writer.writerow(
+            row | {"cells": cells(row), "epochs": epochs(row) if row["epochs"] is not None else None}
+        )
+    for gap in document["missing"]:
+        writer.writerow(gap | {"agrees": "missing", "why": f"{gap['reason']}; {gap['way_out']}"})
+    return out.getvalue()
+
+
+def as_json(document: Document) -> str:
+    """The document itself, with whole keys."""
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+FORMATS: Mapping[str, Callable[[Document], str]] = {
+    "markdown": markdown,
+    "latex": latex,
+    "csv": comma_separated,
+    "json": as_json,
+}
+SUFFIXES = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".json": "json"}
+
+
+def format_for(named: str | None, out: Path | None) -> str | None:
+    """The format asked for by name, or else by the suffix of the file; None where neither is given."""
+    if named is not None:
+        look_up(named, FORMATS, "format")
+        return named
+    if out is None:
+        return None
+    if out.suffix.lower() not in SUFFIXES:
+        raise Refusal(
+            f"file {out}",
+            got=f"the suffix {out.suffix!r}",
+            needs=f"one of {', '.join(SUFFIXES)}, or --format",
+            way_out="Give for example --out comparison.md.",
+        )
+    return SUFFIXES[out.suffix.lower()]
+
+
+def write(text: str, out: Path) -> None:
+    """Write the file, or say why that cannot be."""
+    try:
+        out.write_text(text, encoding="utf-8", newline="")
+    except (OSError, ValueError) as error:  # a NUL in a path is a ValueError
+        raise Refusal(
+            f"file {out}",
+            got=f"a path that cannot be written ({error})",
+            needs="a file in a folder that exists and has room",
+            way_out="Make the folder, or give another --out.",
+        ) from error

@@ -1,0 +1,83 @@
+"""How the fields of a comparison are worded, in whatever format it is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from attentest.store.cell import short
+
+Row = dict[str, Any]
+DASH = "–"
+
+
+def decimal(value: float | None, places: int = 3) -> str:
+    """A number as a table shows it: sizes whole, the rest to some places, a dash where there is none."""
+    if value is None:
+        return DASH
+    return f"{value:,.0f}" if value == round(value) and abs(value) > 1 else f"{value:,.{places}f}"
+
+
+def count(value: int | None) -> str:
+    """A whole number, or a dash."""
+    return DASH if value is None else f"{value:,}"
+
+
+def published(row: Row) -> str:
+    """The printed number, with its standard deviation where one was printed."""
+    std = row.get("published_std")
+    return decimal(row["published"], 2) + ("" if std is None else f" ± {std:.2f}")
+
+
+def interval(row: Row, places: int = 3) -> str:
+    """The 95 % interval."""
+    if row["low"] is None or row["high"] is None:
+        return DASH
+    return f"{decimal(row['low'], places)} to {decimal(row['high'], places)}"
+
+
+def epochs(row: Row) -> str:
+    """The epochs asked for, and how many were run where training stopped early."""
+    if row["epochs"] is None:
+        return DASH
+    fewest, most = row["epochs_run"] or (row["epochs"], row["epochs"])
+    if fewest == most == row["epochs"]:
+        return str(most)
+    return f"{row['epochs']} (ran {fewest if fewest == most else f'{fewest} to {most}'})"
+
+
+def vectors(row: Row) -> str:
+    """The word vectors; a file's digest is cut as keys are."""
+    return re.sub(r"^(file:[0-9a-f]{12})[0-9a-f]+$", r"\1", row["vectors"] or DASH)
+
+
+def class_of(row: Row) -> str:
+    """The class by the paper's number and our name."""
+    return " ".join(dict.fromkeys(word for word in (row["class"], row["label"]) if word)) or DASH
+
+
+def cells(row: Row) -> str:
+    """The keys to look the row up by, cut short."""
+    return " ".join(map(short, row["cells"]))
+
+
+def blocks(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
+    """The rows by table and data set, each under its title."""
+
+    def place(row: Row) -> tuple[str, str, str]:
+        return row["table"], row["dataset"], row["corpus"]
+
+    order = {key: number for number, key in enumerate(dict.fromkeys(map(place, rows)))}
+    for (table, dataset, corpus), some in groupby(sorted(rows, key=lambda r: order[place(r)]), key=place):
+        yield f"{table}: {dataset} (here {corpus})", list(some)
+
+
+def gaps(missing: Sequence[Row]) -> list[Row]:
+    """What is missing, told once for each data set and reason, with how many numbers it concerns."""
+    found: dict[tuple[str, str, str], int] = {}
+    for row in missing:
+        key = row["dataset"], row["reason"], row["way_out"]
+        found[key] = found.get(key, 0) + 1
+    return [{"dataset": d, "numbers": n, "reason": r, "way out": w} for (d, r, w), n in found.items()]

@@ -1,0 +1,1 @@
+"""What a store says, laid beside what was published. No torch here."""

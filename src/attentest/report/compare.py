@@ -1,0 +1,180 @@
+"""A study's published numbers beside what a store holds: one row for each pair, one line for each gap."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from attentest.report.absence import absence
+from attentest.report.agreement import RULE, Judgement, incomparable, judge, judge_size
+from attentest.report.stored import Stored, StoredFinding
+from attentest.report.translation import PARAMETERS, SIZES, Wanted, place, wanted
+from attentest.store.cell import short
+from attentest.store.store import Store
+from attentest.studies.published import WORDS, PublishedNumber, load_published
+from attentest.studies.recipe import load_study
+
+Row = dict[str, Any]
+SHOWN_ANYWAY = ("vectors", "decoder", "epochs", "encoder", "attention", "projection")
+
+
+def compare(name: str, store_url: str, shelf: Mapping[str, str]) -> dict[str, Any]:
+    """The comparison as one document without NaN; `shelf` says of every corpus whether it is here."""
+    study = load_study(name)
+    numbers = [number for number in load_published(name) if number["table"] not in PARAMETERS]
+    comparison = _Comparison(Stored(Store(store_url).existing()), numbers)
+    rows: list[Row] = []
+    missing: list[Row] = []
+    for number in numbers:
+        sought = wanted(number)
+        own, tried = comparison.rows(number, sought, sought.corpus)
+        rows += own
+        if sought.stand_in:
+            rows += comparison.rows(number, sought, sought.stand_in)[0]
+        if not own:
+            gap = absence(sought, study, name, shelf, tried)
+            missing.append(
+                {
+                    **number.words,
+                    "corpus": sought.corpus,
+                    "published": number.value,
+                    "reason": gap.reason,
+                    "way_out": gap.way_out,
+                }
+            )
+    return {
+        "study": study.study,
+        "title": study.title,
+        "rule": RULE,
+        "summary": dict(Counter(row["agrees"].partition(" by ")[0] for row in rows)),
+        "rows": rows,
+        "missing": missing,
+    }
+
+
+class _Comparison:
+    def __init__(self, stored: Stored, numbers: Sequence[PublishedNumber]) -> None:
+        self.stored = stored
+        printed: Counter[tuple[str, str, str]] = Counter()  # classes of one table add up, tables do not
+        for number in numbers:
+            if number["measure"] == "train_size":
+                printed[place(number)] += int(number.value)
+        self.training_texts = {dataset: texts for (_, _, dataset), texts in printed.items()}
+
+    def rows(self, number: PublishedNumber, sought: Wanted, corpus: str) -> tuple[list[Row], list[str]]:
+        """What there is of ours, and of what is there but says nothing, why."""
+        if sought.statistic in SIZES:
+            found = list(self._sizes(number, sought, corpus))
+        else:
+            found = list(self._findings(number, sought, corpus))
+        rows = [row for row in found if isinstance(row, dict)]
+        return rows, [reason for reason in found if isinstance(reason, str)]
+
+    def _sizes(self, number: PublishedNumber, sought: Wanted, corpus: str) -> Iterator[Row | str]:
+        for stored in self.stored.corpora(corpus):
+            ours = stored.size(number["measure"], sought.label)
+            if ours is None:
+                yield f"the store does not hold what tells its {number['measure']}"
+            else:
+                said = judge_size(number, corpus, ours)
+                yield _row(number, sought, corpus, said, ours=ours, cells=[stored.cell.key])
+
+    def _findings(self, number: PublishedNumber, sought: Wanted, corpus: str) -> Iterator[Row | str]:
+        variants = self.stored.findings(sought, corpus)
+        for variant, differs in zip(variants, told_apart(variants), strict=True):
+            found = variant.row(sought.measure, sought.group)
+            if found is None:
+                yield f"cell {short(variant.cell.key)} has no {sought.measure} for {sought.group}"
+            elif math.isnan(found["estimate"]):
+                yield f"cell {short(variant.cell.key)}: undefined ({found['why'] or 'no texts'})"
+            else:
+                said = self._judged(number, corpus, variant, found)
+                yield _row(
+                    number, sought, corpus, said, differs=differs, **_measured(found), **_made(variant)
+                )
+
+    def _judged(self, number: PublishedNumber, corpus: str, variant: StoredFinding, found: Row) -> Judgement:
+        corpus_cell = self.stored.corpus(variant.corpus_key)
+        texts = None if corpus_cell is None else corpus_cell.texts("train")
+        why_not = incomparable(number, corpus, texts, self.training_texts.get(number["dataset"]))
+        if why_not:
+            return Judgement("not comparable", why_not)
+        return judge(number, corpus, found["estimate"], found["seed_std"], int(found["seeds"]))
+
+
+def told_apart(variants: Sequence[StoredFinding]) -> list[str]:
+    """What distinguishes cells of one grid point, beyond the vectors, decoder and epochs every row shows."""
+    described = [_description(variant) for variant in variants]
+    names = dict.fromkeys(name for one in described for name in one)
+    varying = [name for name in names if len({str(one.get(name)) for one in described}) > 1]
+    # That a number was made with the published code's errors is never left unsaid.
+    return [
+        ", ".join(
+            f"{name} {one.get(name, 'default')}"
+            for name in names
+            if name in varying or one.get(name) == "as-published"
+        )
+        for one in described
+    ]
+
+
+def _description(variant: StoredFinding) -> dict[str, Any]:
+    config = variant.cell.config
+    settings = {name: value for name, value in variant.settings.items() if name not in SHOWN_ANYWAY}
+    texts = short(variant.corpus_key) if variant.corpus_key else "unknown"
+    return {"mode": config["mode"], **config["parameters"], **settings, "corpus cell": texts}
+
+
+def _measured(found: Row) -> Row:
+    """The finding's own numbers."""
+    plain = {name: _number(found[name]) for name in ("low", "high", "seed_std", "std", "null")}
+    counts = {name: int(found[name]) for name in ("n", "excluded", "seeds")}
+    return {
+        "ours": float(found["estimate"]),
+        **plain,
+        **counts,
+        "excluded_why": found["why"],
+        "interval": found["interval"],
+    }
+
+
+def _made(variant: StoredFinding) -> Row:
+    """How the models were made, and the cell to look it up by."""
+    settings = variant.settings
+    return {
+        "vectors": settings.get("vectors", "random"),
+        "epochs": settings.get("epochs"),
+        "epochs_run": variant.epochs_run,
+        "decoder": settings.get("decoder"),
+        "mode": variant.cell.config["mode"],
+        "parameters": dict(variant.cell.config["parameters"]),
+        "settings": dict(settings),
+        "cells": [variant.cell.key],
+    }
+
+
+def _row(number: PublishedNumber, sought: Wanted, corpus: str, said: Judgement, **ours: Any) -> Row:
+    """One pair; every row has the same fields, None where a size has no such thing."""
+    row: Row = {name: number[name] for name in WORDS}
+    row |= {
+        "corpus": corpus,
+        "encoder": sought.encoder,
+        "label": sought.label,
+        "statistic": sought.statistic,
+        "published": number.value,
+        "published_std": _number(number.std),
+        "source": number.source,
+    }
+    return row | dict.fromkeys(OURS) | {"differs": ""} | ours | {"agrees": said.agrees, "why": said.why}
+
+
+OURS = (
+    *("ours", "low", "high", "interval", "seed_std", "std", "null", "n", "excluded", "excluded_why", "seeds"),
+    *("vectors", "epochs", "epochs_run", "decoder", "mode", "parameters", "settings", "cells"),
+)
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

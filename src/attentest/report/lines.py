@@ -1,0 +1,95 @@
+"""Findings as the lines of a page's tables: the measure in words, and what it takes to read the number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attentest.findings.card import Card
+from attentest.findings.cards import CARDS
+from attentest.report.points import GridPoint
+from attentest.report.stored import StoredFinding
+
+# What an overview has room for, in the words of a column's heading.
+MAIN = {
+    "performance/accuracy": "accuracy",
+    "importance/tau-gradient": "τ of attention and gradients",
+    "importance/tau-loo": "τ of attention and leave-one-out",
+    "permutation/median-output-change": "output change, attention permuted",
+    "adversary/emax-jsd-exact": "furthest attention with the same output (JSD)",
+}
+SEARCHED = "emax-jsd-last"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One finding: its fields by name, and the card of its measure, if there is one."""
+
+    finding: Mapping[str, Any]
+    card: Card | None
+
+    @property
+    def measure(self) -> str:
+        """The measure in words; what its name has after an @ is how far the output may move."""
+        name, _, tolerance = self.finding["measure"].partition("@")
+        words = self.card.measure if self.card else name.replace("-", " ")
+        return f"{words} (ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{tolerance})" if tolerance else words
+
+    @property
+    def searched(self) -> bool:
+        """Whether it stands in for an optimum that is not known."""
+        return self.finding["measure"].startswith(SEARCHED)
+
+    @property
+    def defined(self) -> bool:
+        """Whether there is a number."""
+        return math.isfinite(self.finding["estimate"])
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The findings of a cell: those to read first, and the others."""
+
+    first: Sequence[Line]
+    others: Sequence[Line]
+
+
+def lines(finding: StoredFinding, tolerance: float) -> Lines:
+    """Over all texts first, and of several tolerances the main one; groups and controls after."""
+    first: list[Line] = []
+    others: list[Line] = []
+    for row in finding.table.to_dict("records"):
+        found = {str(name): value for name, value in row.items()}
+        line = Line(found, _card(found))
+        at = found["measure"].partition("@")[2]
+        main = found["group"] == "overall" and at in ("", f"{tolerance:g}")
+        (first if main else others).append(line)
+    return Lines(first, others)
+
+
+def main_line(point: GridPoint, name: str) -> Line | None:
+    """One of the main numbers of a grid point, or None where it was not measured.
+
+    Where the decision is not affine nobody knows the optimum; then what the published search found is shown.
+    """
+    experiment, measure = name.split("/")
+    finding = point.of(experiment)
+    if finding is None:
+        return None
+    found = [_line(finding, measure)]
+    if experiment == "adversary":
+        found = [_line(finding, f"{each}@{point.tolerance:g}") for each in (measure, SEARCHED)]
+    there = [line for line in found if line is not None]
+    return next((line for line in there if line.defined), there[0] if there else None)
+
+
+def _line(finding: StoredFinding, measure: str) -> Line | None:
+    found = finding.row(measure, "overall")
+    return None if found is None else Line(found, _card(found))
+
+
+def _card(found: Mapping[str, Any]) -> Card | None:
+    """The measure's card; a store of another version may hold measures that have none here."""
+    return CARDS.get(f"{found['experiment']}/{found['measure'].partition('@')[0]}")

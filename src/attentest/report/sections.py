@@ -1,0 +1,129 @@
+"""The page of a grid point: a section for each of its finding cells, with figures, tables and texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from attentest.figures.heatmaps import pair_html
+from attentest.figures.pairs import vectors
+from attentest.report.lines import Lines, lines
+from attentest.report.pages import HeatMaps, PointPage, Section
+from attentest.report.pictures import Picture, pictures
+from attentest.report.points import GridPoint
+from attentest.report.stored import StoredFinding
+from attentest.report.texts import ShownText, most_opposed, opposed_texts, pictured_texts
+from attentest.report.verdicts import Judged, command
+from attentest.studies.recipe import Study
+
+FIRST = ("epochs", "vectors", "decoder", "hidden", "embedding")  # of the settings, what readers ask for
+FOLDED = 12  # words in a row that no attention weighs are folded away
+# Each experiment's title, and the question it asks.
+ASKS = {
+    "performance": ("Performance", "How well does the model do its task?"),
+    "importance": (
+        "Agreement with importance",
+        "Does attention rank words as gradients do, and as leaving words out does?",
+    ),
+    "permutation": ("Permutation", "Does the output change when the weights change places?"),
+    "adversary": (
+        "Adversarial attention",
+        "Is there another attention, far from the model's own, under which it answers the same?",
+    ),
+    "heat-map": ("Heat maps", "What do other attentions with the same output look like?"),
+    "log-odds": ("Log-odds attention", "Does it matter whether attention was learnt?"),
+}
+EXPECTED = ("performance", "importance", "permutation", "adversary")
+ONLY_FINDINGS = (
+    "The store holds the findings but not the rows they were concluded from, so nothing can be drawn."
+)
+PRIVATE = "Texts of this corpus need credentials: they are on no page unless --include-text asks for it."
+NO_TEXTS = "The store was passed on without its texts."
+
+
+def point_page(
+    point: GridPoint, judged: Sequence[Judged], studies: Mapping[str, Study], *, private: bool
+) -> tuple[PointPage, dict[str, str]]:
+    """The page and the files of its figures; `private` texts are neither shown nor named."""
+    sections = [_section(point, finding, studies, private=private) for finding in point.findings]
+    run = {finding.cell.config["experiment"] for finding in point.findings}
+    page = PointPage(
+        point=point,
+        made=_made(point),
+        judged=[one for one in judged if one.point is point],
+        sections=sections,
+        not_run=[ASKS[name][0] for name in EXPECTED if name not in run],
+    )
+    drawn = [picture for section in sections for picture in section.pictures if picture.svg]
+    return page, {picture.file: picture.svg for picture in drawn}
+
+
+def _section(
+    point: GridPoint, finding: StoredFinding, studies: Mapping[str, Study], *, private: bool
+) -> Section:
+    experiment = finding.cell.config["experiment"]
+    same = Counter(f.cell.config["experiment"] for f in point.findings)[experiment]
+    anchor = experiment if same == 1 else f"{experiment}-{finding.cell.key[:8]}"
+    title, asks = ASKS.get(experiment, (experiment, ""))
+    rows = finding.rows()
+    drawn: list[Picture] = []
+    if rows is not None:
+        drawn = [*pictures(experiment, point, rows, f"{point.file.removesuffix('.html')}-{anchor}")]
+    return Section(
+        anchor=anchor,
+        title=title,
+        asks=asks,
+        finding=finding,
+        lines=Lines([], []) if private and experiment == "heat-map" else lines(finding, point.tolerance),
+        pictures=drawn,
+        heat_maps=None if rows is None else _heat_maps(experiment, point, rows, private=private),
+        missing=ONLY_FINDINGS if rows is None else "",
+        command=command(studies, finding),
+    )
+
+
+def _heat_maps(experiment: str, point: GridPoint, rows: pd.DataFrame, *, private: bool) -> HeatMaps | None:
+    if experiment not in ("adversary", "heat-map"):
+        return None
+    if private:
+        return HeatMaps(missing=PRIVATE)
+    if experiment == "heat-map":
+        return _drawn(pictured_texts(rows), "None of the texts asked for is in this corpus.")
+    chosen = most_opposed(rows, point.tolerance)
+    if chosen.empty:
+        return HeatMaps(missing="No text was kept whole with another attention.")
+    corpus = point.stored_corpus
+    texts = None if corpus is None else corpus.words(chosen["id"])
+    if texts is None:
+        return HeatMaps(missing=NO_TEXTS)
+    return _drawn(opposed_texts(chosen, point.tolerance, texts), NO_TEXTS)
+
+
+def _drawn(texts: Sequence[ShownText], if_none: str) -> HeatMaps:
+    if not texts:
+        return HeatMaps(missing=if_none)
+    if not any(text.fits for text in texts):
+        return HeatMaps(missing="This attention weighs sentences, not words.")
+    return HeatMaps(html=[_html(text) for text in texts if text.fits])
+
+
+def _html(text: ShownText) -> str:
+    right = "rightly" if text.predicted == text.label else f"where the label is {text.label}"
+    facts = "".join(f"; {fact}" for fact in text.facts)
+    title = f"{text.id}: says {text.predicted}, {right}{facts}"
+    return pair_html(text.tokens, text.strips, title=title, query=text.query, collapse=FOLDED)
+
+
+def _made(point: GridPoint) -> list[tuple[str, str]]:
+    """How the models were made, as far as the configuration says."""
+    ran = next((f.epochs_run for f in point.findings if f.epochs_run), None)
+    said = [("seeds", str(point.seeds))]
+    if ran:
+        fewest, most = ran
+        said.append(("epochs run", str(most) if fewest == most else f"{fewest} to {most}"))
+    shown = {name: value for name, value in point.settings.items() if name not in point.axes}
+    first = [name for name in FIRST if name in shown]
+    order = [*first, *(name for name in shown if name not in first)]
+    return said + [(name.replace("_", " "), vectors({"vectors": str(shown[name])})) for name in order]

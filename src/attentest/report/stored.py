@@ -1,0 +1,195 @@
+"""What a store holds that can be laid beside a published number: findings by grid point, and corpora."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from attentest.report.translation import DEV_FROM_TRAIN, Wanted
+from attentest.store.cell import Cell, canonical
+from attentest.store.observed import can_be_observed, observed
+from attentest.store.store import Store
+from attentest.store.tables import from_parquet
+
+RESERVED_WORDS = 4  # padding, unknown, start, end: in every vocabulary and in no text
+
+
+@dataclass(frozen=True)
+class StoredFinding:
+    """One finding cell: a grid point with all its settings."""
+
+    cell: Cell
+    stored: Stored
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """How its models were made; what is not in here is the class's default."""
+        return self.cell.config["model"]
+
+    def row(self, measure: str, group: str) -> dict[str, Any] | None:
+        """The finding of that measure in that group, if there is one."""
+        matching = self.table[(self.table["measure"] == measure) & (self.table["group"] == group)]
+        # As records the numbers are Python's own.
+        return None if matching.empty else {str(k): v for k, v in matching.to_dict("records")[0].items()}
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """Its findings, one a row."""
+        return from_parquet(self.stored.store.read(self.cell.key, "findings.parquet"))
+
+    def rows(self) -> pd.DataFrame | None:
+        """What was observed, or None where the store holds no more than the findings; read anew each time."""
+        store = self.stored.store
+        return observed(self.cell, store) if can_be_observed(self.cell, store) else None
+
+    @cached_property
+    def observations(self) -> list[Cell]:
+        """The observations it was concluded from, one a seed, as far as the store still has them."""
+        cells = self.stored.cells
+        return [cells[key] for key in self.cell.inputs.values() if key in cells]
+
+    @property
+    def corpus_key(self) -> str | None:
+        """The very texts, not only their name."""
+        return next((cell.inputs["corpus"] for cell in self.observations if "corpus" in cell.inputs), None)
+
+    @cached_property
+    def epochs_run(self) -> list[int] | None:
+        """The fewest and the most epochs that its models were trained, where the store still knows."""
+        store = self.stored.store
+        models = [cell.inputs["model"] for cell in self.observations if "model" in cell.inputs]
+        records = [store.read(key, "training.json") for key in models if store.holds(key, "training.json")]
+        epochs = [len(json.loads(record)["history"]) for record in records]
+        return [min(epochs), max(epochs)] if epochs else None
+
+
+@dataclass(frozen=True)
+class StoredText:
+    """The words of one text, and of the question put to it."""
+
+    tokens: list[str]
+    query: list[str]
+
+
+@dataclass(frozen=True)
+class StoredCorpus:
+    """One corpus cell."""
+
+    cell: Cell
+    stored: Stored
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """Its labels, whether it asks questions, its counts."""
+        return json.loads(self.stored.store.read(self.cell.key, "corpus.json"))
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Texts per split and label."""
+        return self.about["counts"]
+
+    def words(self, ids: Iterable[str]) -> dict[str, StoredText] | None:
+        """The words of these texts by id; None where the store was passed on without them."""
+        if not self.stored.store.holds(self.cell.key, "examples.parquet"):
+            return None
+        content = self.stored.store.read(self.cell.key, "examples.parquet")
+        table = pq.read_table(pa.BufferReader(content), columns=["id", "tokens", "query"])
+        found = table.filter(
+            pc.is_in(table["id"], value_set=pa.array(list(ids), type=pa.string()))
+        ).to_pylist()
+        return {row["id"]: StoredText(row["tokens"] or [], row["query"] or []) for row in found}
+
+    def size(self, measure: str, label: str) -> float | None:
+        """One of the sizes the papers print; None where the store does not say."""
+        if measure == "vocab_size":
+            return self._vocabulary
+        if measure == "avg_length_tokens":
+            return self._mean_length
+        texts = self.texts("test", label) if measure == "test_size" else self.texts("train", label)
+        return None if texts is None else float(texts)
+
+    def texts(self, split: str, label: str = "") -> int | None:
+        """How many texts the paper would have counted; None where there is no such label."""
+        splits = [split]
+        if split == "train" and self.cell.config["name"] in DEV_FROM_TRAIN:
+            splits.append("dev")
+        found = [n for each in splits for name, n in self.counts[each].items() if label in ("", name)]
+        return sum(found) if found else None
+
+    @cached_property
+    def _mean_length(self) -> float | None:
+        """Tokens a text, over all splits; a store may have been passed on without the texts."""
+        if not self.stored.store.holds(self.cell.key, "examples.parquet"):
+            return None
+        content = self.stored.store.read(self.cell.key, "examples.parquet")
+        tokens = pq.read_table(pa.BufferReader(content), columns=["tokens"])["tokens"]
+        return pc.mean(pc.list_value_length(tokens)).as_py()
+
+    @cached_property
+    def _vocabulary(self) -> float | None:
+        """The words that models trained on it know: they carry the list, so nothing is counted again."""
+        store = self.stored.store
+        for key, cell in self.stored.cells.items():
+            trained_on_it = cell.stage == "model" and cell.inputs.get("corpus") == self.cell.key
+            if trained_on_it and store.holds(key, "vocabulary.json"):
+                return float(len(json.loads(store.read(key, "vocabulary.json"))) - RESERVED_WORDS)
+        return None
+
+
+class Stored:
+    """The cells of a store, their descriptions read once."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.cells = {key: store.cell(key) for key in store.done()}
+        self.every = _latest(
+            StoredFinding(cell, self)
+            for key, cell in self.cells.items()
+            if cell.stage == "finding" and store.holds(key, "findings.parquet")
+        )
+        self._corpora = [
+            StoredCorpus(cell, self)
+            for key, cell in self.cells.items()
+            if cell.stage == "corpus" and store.holds(key, "corpus.json")
+        ]
+
+    def findings(self, wanted: Wanted, corpus: str) -> list[StoredFinding]:
+        """Every finding cell at that grid point: one for each way its models were made."""
+        point = {"experiment": wanted.experiment, "corpus": corpus, "encoder": wanted.encoder}
+        point |= {"attention": wanted.attention, "projection": wanted.projection}
+        return [
+            finding
+            for finding in self.every
+            if all(finding.cell.config.get(name) == value for name, value in point.items())
+        ]
+
+    def corpora(self, name: str) -> list[StoredCorpus]:
+        """Every corpus cell of that name."""
+        return [corpus for corpus in self._corpora if corpus.cell.config["name"] == name]
+
+    def corpus(self, key: str | None) -> StoredCorpus | None:
+        """The corpus of that key, if it is still there."""
+        return next((corpus for corpus in self._corpora if corpus.cell.key == key), None)
+
+
+def _latest(findings: Iterable[StoredFinding]) -> list[StoredFinding]:
+    """Of those that differ in nothing but seeds and versions the newest, and of these the one of most seeds.
+
+    The version comes first: it changes when the numbers of the old one should no longer be read.
+    """
+    best: dict[str, tuple[tuple[int, ...], StoredFinding]] = {}
+    for finding in findings:
+        same = canonical({"config": dict(finding.cell.config), "corpus": finding.corpus_key})
+        observed = max((cell.version for cell in finding.observations), default=0)
+        rank = (finding.cell.version, observed, len(finding.cell.inputs))
+        if same not in best or rank > best[same][0]:
+            best[same] = rank, finding
+    return [finding for _, finding in best.values()]

@@ -1,0 +1,88 @@
+"""The page of a study: its claims by corpus and model, and what was published beside what is stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from attentest.figures.formats import FORMATS, SUFFIXES, tables
+from attentest.refusal import Refusal
+from attentest.report.compare import compare
+from attentest.report.pages import ClaimTable, StudyPage
+from attentest.report.points import GridPoint
+from attentest.report.verdicts import Judged, asks_for, judged
+from attentest.studies.recipe import Study, load_study, names
+
+Files = dict[str, str]
+# As on a page one reads from left to right: what was found, then how.
+ORDER = (
+    *("model", "class", "measure", "published", "ours", "95 % interval", "null", "agrees", "why"),
+    *("n", "excluded", "seeds", "seed std", "vectors", "epochs", "decoder", "differs in", "cell"),
+)
+DOWNLOADS = (".md", ".tex", ".csv")
+
+
+def recipes(more: Sequence[str]) -> dict[str, Study]:
+    """The studies of the package, and those named beside them, by what they are called with."""
+    found = {name: load_study(name) for name in dict.fromkeys([*names(), *more])}
+    called = Counter(study.study for study in found.values())
+    for name, study in found.items():
+        if called[study.study] > 1 and name in more:
+            raise Refusal(
+                f"study {name}",
+                got=f"the name {study.study!r}, which another study has",
+                needs="a name of its own, since each study has a page",
+                way_out="Change `study` in its TOML.",
+            )
+    return found
+
+
+def study_pages(
+    studies: Mapping[str, Study], points: Sequence[GridPoint], store_url: str, shelf: Mapping[str, str]
+) -> tuple[list[StudyPage], Files]:
+    """A page for every study that asks for something the store holds, or that has published numbers."""
+    pages, files = [], Files()
+    for name, study in studies.items():
+        asked = any(asks_for(study, finding) for point in points for finding in point.findings)
+        document = compare(name, store_url, shelf) if study.published is not None else None
+        if not asked and document is None:
+            continue
+        stem = f"study-{study.study}"
+        downloads = [f"{stem}{suffix}" for suffix in DOWNLOADS] if document is not None else []
+        for suffix, file in zip(DOWNLOADS, downloads, strict=False):
+            assert document is not None
+            files[file] = FORMATS[SUFFIXES[suffix]](document)
+        pages.append(
+            StudyPage(
+                study=study,
+                file=f"{stem}.html",
+                claims=_claims(list(judged(study, points))),
+                comparison=document,
+                tables=[] if document is None else [*tables(document, ORDER)],
+                downloads=downloads,
+            )
+        )
+    return pages, files
+
+
+def _claims(verdicts: Sequence[Judged]) -> list[ClaimTable]:
+    by_claim: dict[tuple[str, str], list[Judged]] = {}
+    for one in verdicts:
+        by_claim.setdefault((one.verdict.claim.says, one.verdict.claim.statistic), []).append(one)
+    return [_table(some) for some in by_claim.values()]
+
+
+def _table(verdicts: Sequence[Judged]) -> ClaimTable:
+    claim = verdicts[0].verdict.claim
+    corpora: dict[str, dict[str, list[Judged]]] = {}
+    for one in verdicts:
+        corpora.setdefault(one.point.corpus, {}).setdefault(one.point.model, []).append(one)
+    return ClaimTable(
+        says=claim.says,
+        statistic=claim.statistic,
+        supported_if=claim.supported_if,
+        refuted_if=claim.refuted_if,
+        models=list(dict.fromkeys(one.point.model for one in verdicts)),
+        corpora=corpora,
+        counts=Counter(one.verdict.verdict for one in verdicts),
+    )

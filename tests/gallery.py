@@ -1,0 +1,139 @@
+"""A store as studies leave it, made by hand: rows of every experiment, real findings, hostile names."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+
+from attentest.corpus.example import Corpus, Example
+from attentest.corpus.files import to_files
+from attentest.findings.conclusions import CONCLUSIONS
+from attentest.findings.record import to_frame
+from attentest.store.cell import Cell
+from attentest.store.tables import to_parquet
+from tests.observed import adversary_rows, importance_rows, texts
+
+LABELS = ("no", "yes")
+HOSTILE = SimpleNamespace(
+    label="<script>alert(1)</script>",
+    token="</bdi><img src=x onerror=alert(2)>",
+    id='t0000"><svg onload=alert(3)>',
+    query="&amp;<b>",
+    hidden="ab\u202ecd\x1b[31m",
+)
+SETTINGS = {"decoder": "sigmoid", "vectors": "random(0.1)", "epochs": 8}
+TEXTS = 40  # as many as the rows of one seed and subject
+WORDS = (HOSTILE.token, HOSTILE.hidden, "secretword")
+SEEDS = (0, 1)
+
+
+def _seeds(make):
+    return pd.concat([make(seed, np.random.default_rng(seed)) for seed in SEEDS], ignore_index=True)
+
+
+def performance_rows():
+    def drawn(seed, rng):
+        gold = rng.integers(0, 2, TEXTS)
+        chance = rng.uniform(size=TEXTS)
+        return texts(TEXTS, seed).assign(
+            gold=gold,
+            label=[LABELS[n] for n in gold],
+            predicted=[LABELS[int(p > 0.5)] for p in chance],
+            probabilities=[[1 - p, p] for p in chance],
+        )
+
+    return _seeds(drawn)
+
+
+def permutation_rows():
+    rows = importance_rows()[["seed", "subject", "id", "label", "predicted", "length", "max_attention"]]
+    return rows.assign(median_change=np.random.default_rng(3).uniform(size=len(rows)))
+
+
+def opposed_rows(words=3):
+    """The adversary's rows; texts of the trained model keep their weights, as every shown text does."""
+    rows = adversary_rows().assign(epsilon=0.01, proved=True)
+    weights = np.random.default_rng(4).dirichlet(np.ones(words), len(rows))
+    for name in ("weights", "exact_weights", "search_weights"):
+        kept = [
+            w.tolist() if who == "trained" else None for w, who in zip(weights, rows["subject"], strict=True)
+        ]
+        rows[name] = pd.Series(kept, dtype=object)
+    return rows
+
+
+def pictured_rows():
+    row = {"subject": "trained", "id": "t0001", "label": "no", "predicted": "yes", "output": 0.75}
+    row |= {"tau_gradient": 0.25, "median_change": 0.125, "search_jsd": 0.5, "search_change": 0.01}
+    row |= {"exact_jsd": 0.625, "exact_change": 0.01, "tokens": list(WORDS), "query": [HOSTILE.query]}
+    row |= {name: [0.5, 0.25, 0.25] for name in ("weights", "search_weights", "exact_weights")}
+    return pd.DataFrame([row | {"seed": seed} for seed in SEEDS])
+
+
+ROWS = {
+    "performance": performance_rows,
+    "importance": importance_rows,
+    "permutation": permutation_rows,
+    "adversary": opposed_rows,
+    "heat-map": pictured_rows,
+}
+
+
+def hostile(rows):
+    """The same rows with names that would like to be markup."""
+    changes = {"yes": HOSTILE.label, "t0000": HOSTILE.id}
+    columns = [name for name in ("label", "predicted", "id") if name in rows]
+    return rows.assign(**{name: rows[name].replace(changes) for name in columns})
+
+
+def corpus_of(name="mine", labels=("no", HOSTILE.label), query=None):
+    ids = [HOSTILE.id, *(f"t{n:04d}" for n in range(1, TEXTS))]
+    test = [Example(id=i, tokens=WORDS, label=labels[0], query=query) for i in ids]
+    others = [Example(id=f"{part}", tokens=("a",), label=labels[0], query=query) for part in ("train", "dev")]
+    return Corpus(name=name, train=(others[0],), dev=(others[1],), test=tuple(test), labels=labels)
+
+
+def put_corpus(store, name="mine", **about):
+    cell = Cell(stage="corpus", version=1, config={"name": name, "source": "by hand"})
+    store.write(cell, to_files(corpus_of(name, **about)), {})
+    return cell
+
+
+def put(
+    store, experiment, corpus, rows=None, *, encoder="bilstm", mode="corrected", parameters=None, **model
+):
+    """A finding cell with the observations and trainings behind it, concluded from the rows."""
+    rows = hostile(ROWS[experiment]()) if rows is None else rows
+    settings = SETTINGS | model
+    inputs = {}
+    for seed in sorted(set(rows["seed"])):
+        trained = Cell(
+            stage="model",
+            version=1,
+            config={**settings, "encoder": encoder, "seed": int(seed)},
+            inputs={"corpus": corpus.key},
+        )
+        store.write(trained, {"training.json": json.dumps({"history": [{}] * 5}).encode()}, {})
+        seen = Cell(
+            stage="observation",
+            version=1,
+            config={"experiment": experiment, "mode": mode, "parameters": parameters or {}},
+            inputs={"corpus": corpus.key, "model": trained.key},
+        )
+        own = rows[rows["seed"] == seed].drop(columns="seed")
+        store.write(seen, {"rows.parquet": to_parquet(own.to_dict("records"))}, {})
+        inputs[f"seed {seed}"] = seen.key
+    config = {"experiment": experiment, "mode": mode, "parameters": parameters or {}, "model": settings}
+    config |= {"corpus": corpus.config["name"], "encoder": encoder}
+    config |= {"attention": "additive", "projection": "softmax"}
+    cell = Cell(stage="finding", version=1, config=config, inputs=inputs)
+    concluded = CONCLUSIONS[experiment].conclude(rows, mode=mode, rng=np.random.default_rng(0))
+    store.write(cell, {"findings.parquet": to_parquet(to_frame(concluded))}, {})
+    return cell
+
+
+def put_everything(store, name="mine", *, encoder="bilstm", **about):
+    """One grid point with every experiment; gives the finding cells by experiment."""
+    corpus = put_corpus(store, name, **about)
+    return {experiment: put(store, experiment, corpus, encoder=encoder) for experiment in ROWS}

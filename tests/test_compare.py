@@ -1,0 +1,716 @@
+"""`attentest compare`: published numbers beside what a store holds, judged by a rule that is printed."""
+
+import csv
+import io
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from scipy import stats
+
+from attentest.cli import run
+from attentest.corpus.sources import CORPORA
+from attentest.figures.comparisons import show_comparison
+from attentest.figures.formats import COLUMNS, FORMATS, LATEX
+from attentest.figures.pairs import decimal, epochs, vectors
+from attentest.findings.cards import CARDS
+from attentest.findings.record import Finding, to_frame
+from attentest.model.catalogue import ENCODERS as ALL_ENCODERS
+from attentest.refusal import Refusal
+from attentest.report.agreement import SAMPLES, allowance, incomparable, judge, judge_size
+from attentest.report.compare import compare
+from attentest.report.translation import (
+    DATASETS,
+    DEV_FROM_TRAIN,
+    ENCODERS,
+    MEASURES,
+    OF_ONE_TEXT,
+    SIZES,
+    wanted,
+)
+from attentest.store.cell import Cell
+from attentest.store.store import Store
+from attentest.store.tables import to_parquet
+from attentest.studies import published
+from attentest.studies.published import COLUMNS as CSV_COLUMNS
+from attentest.studies.published import PublishedNumber, load_published
+
+PACKAGE_CSV = Path(published.__file__).parent / "jain-wallace-2019.csv"
+STUDY = """
+study = "ours"
+title = "Ours beside theirs"
+
+[grid]
+corpus = ["sst"]
+encoder = ["bilstm", "average"]
+
+[[experiment]]
+name = "importance"
+
+[[experiment]]
+name = "performance"
+
+[published]
+file = "numbers.csv"
+"""
+SHELF = {name: "embedded" if "simulated" in name else "here" for name in CORPORA} | {
+    "agnews": "downloadable",
+    "cnn": "absent",
+    "adr": "not redistributable",
+    "mimic-anemia": "needs credentials",
+}
+DEMANDED = {"paper", "table", "dataset", "model", "attention", "projection", "class", "measure"}
+DEMANDED |= {"published", "ours", "low", "high", "agrees"}
+TAU = "tau_attention_gradient"
+
+
+def number(value=0.34, *, dataset="SST", of_class="0", measure=TAU, table="Table2_slides", std=math.nan):
+    words = {"paper": "Jain&Wallace2019", "table": table, "dataset": dataset, "model": "BiLSTM"}
+    words |= {"attention": "additive", "projection": "softmax", "class": of_class, "measure": measure}
+    return PublishedNumber(words=words, value=value, std=std, rounding=0.005, source="here")
+
+
+def line(dataset, measure, value, of_class="0", *, table="Table2_slides", model="BiLSTM", std=""):
+    return (
+        "Jain&Wallace2019",
+        table,
+        dataset,
+        model,
+        "additive",
+        "softmax",
+        of_class,
+        measure,
+        value,
+        std,
+        "s",
+    )
+
+
+def a_study(folder, lines, text=STUDY):
+    """The path of a study with these published numbers."""
+    with (folder / "numbers.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([CSV_COLUMNS, *lines])
+    (folder / "ours.toml").write_text(text)
+    return str(folder / "ours.toml")
+
+
+def finding(measure="tau-gradient", group="predicted=negative", estimate=0.34, seeds=5, **other):
+    about = {
+        "experiment": "importance",
+        "std": 0.2,
+        "seed_std": 0.02 if seeds > 1 else math.nan,
+        "low": estimate - 0.02,
+        "high": estimate + 0.02,
+        "interval": "seeds, instances",
+        "n": 1725 * seeds,
+        "excluded": 0,
+        "why": "",
+        "null": 0.1,
+        "mode": "corrected",
+    }
+    named = {"measure": measure, "group": group, "estimate": estimate, "seeds": seeds}
+    return Finding(**about | named | other)
+
+
+def put(store, findings, corpus="sst", *, seeds=5, encoder="bilstm", texts="texts", version=1, **model):
+    """A finding cell with the observations and trainings behind it; none of the heavy files."""
+    experiment = findings[0].experiment
+    settings = {"decoder": "sigmoid", "vectors": "random(0.1)", "epochs": 8, **model}
+    corpus_key = corpus_cell(corpus, texts).key
+    inputs = {}
+    for seed in range(seeds):
+        config = {**settings, "encoder": encoder, "seed": seed}
+        trained = Cell(stage="model", version=1, config=config, inputs={"corpus": corpus_key})
+        history = {"history": [{}] * min(settings["epochs"], 6 + seed), "chosen": 2}
+        store.write(trained, {"training.json": json.dumps(history).encode()}, {})
+        seen = {"corpus": corpus_key, "model": trained.key}
+        seen_cell = Cell(stage="observation", version=1, config={"experiment": experiment}, inputs=seen)
+        store.write(seen_cell, {}, {})
+        inputs[f"seed {seed}"] = seen_cell.key
+    config = {"experiment": experiment, "mode": findings[0].mode, "parameters": {}, "corpus": corpus}
+    config |= {"encoder": encoder, "attention": "additive", "projection": "softmax", "model": settings}
+    cell = Cell(stage="finding", version=version, config=config, inputs=inputs)
+    store.write(cell, {"findings.parquet": to_parquet(to_frame(findings))}, {})
+    return cell
+
+
+def corpus_cell(name, texts="texts"):
+    return Cell(stage="corpus", version=1, config={"name": name, "source": texts})
+
+
+def put_corpus(store, name, counts, texts="texts", tokens=None):
+    files = {"corpus.json": json.dumps({"counts": counts}).encode()}
+    if tokens:
+        files["examples.parquet"] = to_parquet([{"tokens": ["word"] * length} for length in tokens])
+    store.write(corpus_cell(name, texts), files, {})
+
+
+def compared(tmp_path, store, *lines, shelf=SHELF):
+    return compare(a_study(tmp_path, lines), store.url, shelf)
+
+
+# --- the rule
+
+
+def test_the_allowance_is_the_prediction_interval_of_one_more_run():
+    assert allowance(0.02, 5, 0.0) == pytest.approx(2.776445 * 0.02 * math.sqrt(1.2), rel=1e-6)
+    assert allowance(0.02, 5, 0.005) - allowance(0.02, 5, 0.0) == pytest.approx(0.005)
+    for seeds in range(2, 12):
+        expected = stats.t.ppf(0.975, seeds - 1) * math.sqrt(1 + 1 / seeds)
+        assert allowance(1.0, seeds, 0.0) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 10])
+def test_a_run_like_ours_agrees_nineteen_times_of_twenty(rng, seeds):
+    runs = rng.normal(0.5, 0.05, size=(20_000, seeds + 1))
+    ours, spread, other = runs[:, 1:].mean(axis=1), runs[:, 1:].std(axis=1, ddof=1), runs[:, 0]
+    allowed = np.array([allowance(s, seeds, 0.0) for s in spread])
+    assert (np.abs(ours - other) <= allowed).mean() == pytest.approx(0.95, abs=0.006)
+
+
+@given(
+    ours=st.floats(0, 1),
+    value=st.integers(0, 100),
+    spread=st.floats(0, 0.2),
+    seeds=st.integers(5, 20),
+)
+def test_what_is_within_the_allowance_agrees_and_nothing_else(ours, value, spread, seeds):
+    said = judge(number(value / 100), "sst", ours, spread, seeds)
+    left = allowance(spread, seeds, 0.005) - abs(ours - value / 100)
+    if abs(left) > 1e-9:
+        assert said.agrees == ("agrees" if left > 0 else "disagrees")
+
+
+def test_half_a_printed_digit_is_allowed_where_all_seeds_are_alike():
+    assert judge(number(1.0), "babi-2", 0.9961, 0.0, 3).agrees == "agrees"
+    assert judge(number(1.0), "babi-2", 0.9949, 0.0, 3).agrees == "disagrees"
+    assert judge(number(0.34), "babi-2", 0.345, 0.0, 3).agrees == "agrees", "0.345 - 0.34 > 0.005 in floats"
+
+
+@pytest.mark.parametrize(
+    ("corpus", "needs"), [("sst", 5), ("20news", 5), ("babi-1", 5), ("imdb", 3), ("babi-2", 3)]
+)
+def test_too_few_seeds_leave_it_undecided(corpus, needs):
+    assert judge(number(), corpus, 0.9, 0.01, needs - 1).agrees == "undecided"
+    assert f"needs {needs}" in judge(number(), corpus, 0.34, 0.01, needs - 1).why
+    assert judge(number(), corpus, 0.9, 0.01, needs).agrees == "disagrees"
+    assert judge(number(), corpus, 0.34, 0.01, needs).agrees == "agrees"
+    assert judge(number(), corpus, 0.34, math.nan, needs).agrees == "undecided"
+
+
+def test_other_data_than_the_papers_are_not_comparable():
+    assert not incomparable(number(), "sst", 7_176, 6_355)
+    assert not incomparable(number(), "sst", None, None)
+    assert "stands in" in incomparable(number(dataset="bAbI 1"), "babi-1-simulated", 10_000, 10_000)
+    assert "23,530 training texts of the paper's 549,367" in incomparable(
+        number(dataset="SNLI"), "snli", 23_530, 549_367
+    )
+    assert not incomparable(number(dataset="SNLI"), "snli", 549_367, 549_367), "whole, so it may be judged"
+    for corpus in SAMPLES:
+        assert "may be a sample" in incomparable(number(), corpus, None, 10_000)
+        assert "may be a sample" in incomparable(number(), corpus, 10_000, None)
+
+
+def test_classes_of_unknown_order_are_not_judged():
+    old, new = "Table2_proceedings", "Table2_slides"
+    assert "A20" in incomparable(number(dataset="SNLI", table=old), "snli", 549_367, 549_367)
+    assert not incomparable(number(dataset="SNLI", table=new), "snli", 549_367, 549_367)
+    assert not incomparable(number(dataset="SNLI", table=old, of_class="Overall"), "snli", 549_367, 549_367)
+    assert not incomparable(number(dataset="SST", table=old), "sst", 6_354, 6_355)
+
+
+def test_sizes_are_counted():
+    assert judge_size(number(3034.0, measure="train_size"), "sst", 3034.0).agrees == "agrees"
+    assert judge_size(number(13_916.0, measure="vocab_size"), "imdb", 12_000.0).agrees == "differs by 1,916"
+    assert judge_size(number(19.0, measure="avg_length_tokens"), "sst", 19.4).agrees == "agrees"
+    assert judge_size(number(19.0, measure="avg_length_tokens"), "sst", 17.4).agrees == "differs by 2"
+    assert "A27" in judge_size(number(8.0, measure="avg_length_tokens"), "babi-1", 37.0).why
+    assert judge_size(number(1.0, measure="test_size"), "babi-1-simulated", 1.0).agrees == "not comparable"
+
+
+# --- the papers' words
+
+
+def package_lines():
+    return list(csv.reader(PACKAGE_CSV.read_text().splitlines()))[1:]
+
+
+def package_numbers(tmp_path):
+    return load_published(a_study(tmp_path, package_lines()))
+
+
+def test_every_word_of_the_published_tables_has_one_of_ours(tmp_path):
+    numbers = package_numbers(tmp_path)
+    assert len(numbers) == 336
+    results = [n for n in numbers if n["table"] != "text" and n["measure"] not in OF_ONE_TEXT]
+    assert {n["dataset"] for n in results} == set(DATASETS)
+    assert {n["measure"] for n in results} == {*MEASURES, *SIZES}
+    assert {n["model"] for n in results} - {""} <= set(ENCODERS)
+    sought = [wanted(n) for n in results]
+    assert not any(w.label.isdigit() for w in sought), "classes are names, never bare numbers"
+
+
+def test_our_words_are_in_our_catalogues():
+    assert set(ENCODERS.values()) <= set(ALL_ENCODERS)
+    for dataset in DATASETS.values():
+        assert dataset.labels in ((), CORPORA[dataset.corpus].labels)
+        assert dataset.stand_in is None or dataset.stand_in in CORPORA
+    assert set(CORPORA) >= DEV_FROM_TRAIN
+    measured = {card.partition("/")[0] for card in CARDS}
+    assert "performance" in measured
+    assert all(s in CARDS for s in MEASURES.values() if s.partition("/")[0] in measured)
+
+
+def test_classes_are_numbered_as_each_table_does(tmp_path):
+    def labels(table):
+        found = [n for n in package_numbers(tmp_path) if (n["table"], n["dataset"]) == (table, "SNLI")]
+        return {n["class"]: wanted(n).label for n in found if n["class"].isdigit()}
+
+    assert labels("Table1") == {"0": "neutral", "1": "contradiction", "2": "entailment"}
+    assert labels("Table2_slides") == {"0": "contradiction", "1": "entailment", "2": "neutral"}
+    assert wanted(number(of_class="1")).group == "predicted=positive"
+    assert wanted(number(of_class="Overall")).group == wanted(number(of_class="")).group == "overall"
+
+
+def test_words_that_are_not_the_papers_are_ours():
+    own = number(dataset="mine", of_class="0", measure="performance/accuracy")
+    own.words["model"] = "han-bigru"
+    sought = wanted(own)
+    assert (sought.corpus, sought.encoder, sought.group) == ("mine", "han-bigru", "predicted=0")
+    assert (sought.experiment, sought.measure) == ("performance", "accuracy")
+
+
+# --- what the store holds
+
+
+def test_a_pair_has_every_field(tmp_path, store):
+    cell = put(store, [finding(excluded=3, why="one token")])
+    document = compared(tmp_path, store, line("SST", TAU, "0.36", std="0.21"))
+    [row] = document["rows"]
+    assert not document["missing"] and document["study"] == "ours" and "t(.975, n-1)" in document["rule"]
+    assert set(row) >= DEMANDED
+    assert (row["published"], row["published_std"], row["ours"]) == (0.36, 0.21, 0.34)
+    assert (row["low"], row["high"]) == (pytest.approx(0.32), pytest.approx(0.36))
+    assert (row["seed_std"], row["std"], row["null"]) == (0.02, 0.2, 0.1)
+    assert (row["n"], row["excluded"], row["excluded_why"], row["seeds"]) == (8625, 3, "one token", 5)
+    assert (row["corpus"], row["model"], row["class"], row["label"]) == ("sst", "BiLSTM", "0", "negative")
+    assert (row["vectors"], row["epochs"], row["epochs_run"]) == ("random(0.1)", 8, [6, 8])
+    assert (row["decoder"], row["mode"], row["differs"]) == ("sigmoid", "corrected", "")
+    assert row["cells"] == [cell.key] and row["agrees"] == "agrees"
+    assert document["summary"] == {"agrees": 1}
+
+
+def test_each_pair_is_of_its_own_class_model_and_measure(tmp_path, store):
+    groups = {"predicted=negative": 0.1, "predicted=positive": 0.2, "gold=negative": 0.9, "overall": 0.8}
+    rows = [finding(group=group, estimate=value) for group, value in groups.items()]
+    rows += [finding("tau-gradient-significant", estimate=0.5), finding("tau-loo", estimate=0.3)]
+    put(store, rows)
+    put(store, [finding(estimate=0.7)], encoder="average")
+    put(store, [finding("f1", "overall", 0.81, experiment="performance")])
+    document = compared(
+        tmp_path,
+        store,
+        line("SST", TAU, "0", "0"),
+        line("SST", TAU, "0", "1"),
+        line("SST", f"{TAU}_sig_frac", "0"),
+        line("SST", "tau_attention_loo", "0"),
+        line("SST", TAU, "0", model="Average"),
+        line("SST", "test_f1", "0", "Overall"),
+    )
+    assert [row["ours"] for row in document["rows"]] == [0.1, 0.2, 0.5, 0.3, 0.7, 0.81]
+
+
+def test_of_the_same_models_the_most_seeds_count(tmp_path, store):
+    for seeds in (2, 7, 5):
+        put(store, [finding(estimate=seeds / 10, seeds=seeds)], seeds=seeds)
+    [row] = compared(tmp_path, store, line("SST", TAU, "0.4"))["rows"]
+    assert (row["ours"], row["seeds"]) == (0.7, 7)
+
+
+def test_a_newer_conclusion_counts_more_than_seeds(tmp_path, store):
+    put(store, [finding(estimate=0.7, seeds=7)], seeds=7)
+    put(store, [finding(estimate=0.5)], version=2)
+    [row] = compared(tmp_path, store, line("SST", TAU, "0.4"))["rows"]
+    assert row["ours"] == 0.5
+
+
+def test_other_settings_are_rows_of_their_own_and_told_apart(tmp_path, store):
+    put(store, [finding(estimate=0.1)], hidden=128)
+    put(store, [finding(estimate=0.2)], hidden=64)
+    put(store, [finding(estimate=0.3)], hidden=128, vectors="word2vec(300)")
+    put(store, [finding(estimate=0.4)], hidden=128, sizes="paper")
+    put(store, [finding(estimate=0.5)], hidden=128, texts="other texts")
+    rows = {row["ours"]: row for row in compared(tmp_path, store, line("SST", TAU, "0.4"))["rows"]}
+    assert sorted(rows) == [0.1, 0.2, 0.3, 0.4, 0.5]
+    assert "hidden 64" in rows[0.2]["differs"] and "hidden 128" in rows[0.1]["differs"]
+    assert rows[0.3]["vectors"] == "word2vec(300)" and rows[0.4]["settings"]["sizes"] == "paper"
+    assert "sizes paper" in rows[0.4]["differs"] and "sizes default" in rows[0.1]["differs"]
+    assert f"corpus cell {corpus_cell('sst', 'other texts').key[:12]}" in rows[0.5]["differs"]
+
+
+def test_the_published_mode_is_never_left_unsaid(tmp_path, store):
+    put(store, [finding(mode="as-published")])
+    [row] = compared(tmp_path, store, line("SST", TAU, "0.4"))["rows"]
+    assert row["mode"] == "as-published" and row["differs"] == "mode as-published"
+
+
+def test_findings_stand_without_what_they_were_made_from(tmp_path, store):
+    cell = put(store, [finding()])
+    for key in store.done():
+        if key != cell.key:
+            store.forget("cells", key)
+    [row] = compared(tmp_path, store, line("SST", TAU, "0.34"))["rows"]
+    assert row["agrees"] == "agrees" and row["epochs"] == 8 and row["epochs_run"] is None
+    store.forget("cells", cell.key, "findings.parquet")
+    assert compared(tmp_path, store, line("SST", TAU, "0.34"))["missing"][0]["reason"] == "not run"
+
+
+def test_a_stand_in_is_shown_beside_and_never_judged(tmp_path, store):
+    put(store, [finding(group="overall", estimate=0.25)], "babi-1-simulated")
+    document = compared(tmp_path, store, line("bAbI 1", TAU, "0.25", "Overall"))
+    [row], [gap] = document["rows"], document["missing"]
+    assert row["corpus"] == "babi-1-simulated" and row["agrees"] == "not comparable"
+    assert gap["corpus"] == "babi-1" and gap["reason"] == "not run"
+    put(store, [finding(group="overall", estimate=0.26)], "babi-1")
+    document = compared(tmp_path, store, line("bAbI 1", TAU, "0.25", "Overall"))
+    assert not document["missing"]
+    found = [(row["corpus"], row["agrees"]) for row in document["rows"]]
+    assert found == [("babi-1", "agrees"), ("babi-1-simulated", "not comparable")]
+
+
+@pytest.mark.parametrize(("texts", "said"), [(23_530, "not comparable"), (549_367, "agrees")])
+def test_a_sample_is_known_by_its_training_texts(tmp_path, store, texts, said):
+    counts = {"train": {"neutral": texts}, "dev": {"neutral": 9_842}, "test": {"neutral": 3219}}
+    put_corpus(store, "snli", counts)
+    put(store, [finding(group="predicted=contradiction", estimate=0.31)], "snli")
+    document = compared(
+        tmp_path,
+        store,
+        line("SNLI", TAU, "0.31"),
+        line("SNLI", TAU, "0.31", table="Table2_proceedings"),
+        line("SNLI", "train_size", "182764", "0", table="Table1", model=""),
+        line("SNLI", "train_size", "183187", "1", table="Table1", model=""),
+        line("SNLI", "train_size", "183416", "2", table="Table1", model=""),
+    )
+    slides, proceedings = document["rows"][:2]
+    assert slides["agrees"] == said
+    assert proceedings["agrees"] == "not comparable" and "A20" in proceedings["why"]
+
+
+def test_sizes_come_from_the_corpus(tmp_path, store):
+    counts = {"negative": 3033, "positive": 3321}
+    counts = {
+        "train": counts,
+        "dev": {"negative": 5, "positive": 5},
+        "test": {"negative": 863, "positive": 9},
+    }
+    put_corpus(store, "sst", counts, tokens=[17, 18, 22])
+    put_corpus(store, "babi-1", {"train": {"hall": 8500}, "dev": {"hall": 1500}, "test": {"hall": 1000}})
+    cell = Cell(stage="model", version=1, config={}, inputs={"corpus": corpus_cell("sst").key})
+    store.write(cell, {"vocabulary.json": json.dumps(["w"] * 16_179).encode()}, {})
+    asked = [
+        ("SST", "train_size", "3034", "0", "differs by 1", 3033),
+        ("SST", "train_size", "3321", "1", "agrees", 3321),
+        ("SST", "test_size", "863", "0", "agrees", 863),
+        ("SST", "avg_length_tokens", "19", "", "agrees", 19),
+        ("SST", "vocab_size", "16175", "", "agrees", 16_175),
+        ("bAbI 1", "train_size", "10000", "Overall", "agrees", 10_000),
+        ("bAbI 1", "test_size", "1000", "Overall", "agrees", 1_000),
+    ]
+    lines = [line(d, m, v, c, table="Table1", model="") for d, m, v, c, _, _ in asked]
+    document = compared(tmp_path, store, *lines, line("bAbI 1", "vocab_size", "40", "", model=""))
+    assert [(row["agrees"], row["ours"]) for row in document["rows"]] == [(a, o) for *_, a, o in asked]
+    assert all(row["low"] is row["seeds"] is None for row in document["rows"])
+    [gap] = document["missing"]
+    assert "vocab_size" in gap["reason"] and gap["way_out"].endswith("--corpus babi-1")
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason", "way_out"),
+    [
+        (line("IMDB", TAU, "0.4"), "not run", "attentest study .*ours.toml --corpus imdb"),
+        (line("IMDB", "vocab_size", "4", "", model=""), "not run", "attentest study .*--corpus imdb"),
+        (
+            line("IMDB", TAU, "0.4", model="CNN"),
+            "not run",
+            "add encoder cnn to the study, then attentest study",
+        ),
+        (line("AG News", TAU, "0.4"), "not here: downloadable", "attentest corpora get agnews"),
+        (line("CNN", TAU, "0.4", "Overall"), "not here: absent", "attentest corpora describe cnn"),
+        (line("ADR Tweets", TAU, "0.4"), "not redistributable", "attentest corpora describe adr"),
+        (line("Anemia", TAU, "0.4"), "needs credentials", "attentest corpora describe mimic-anemia"),
+        (line("Reuters", TAU, "0.4"), "no corpus is called 'Reuters'", "corpora list"),
+        (line("SST", "charm", "0.4"), "'charm' is no measure of ours", "experiment/measure"),
+        (line("IMDB(example)", OF_ONE_TEXT[0], "0.29"), "about one text", "observation"),
+        (line("SST", TAU, "0.4", "1"), "undefined .one token", "More seeds"),
+        (line("SST", "tau_attention_loo", "0.4"), "no tau-loo for predicted=negative", "More seeds"),
+    ],
+)
+def test_what_is_missing_says_why_and_the_way_out(tmp_path, store, asked, reason, way_out):
+    undefined = finding(group="predicted=positive", estimate=math.nan, excluded=9, why="one token", n=0)
+    put(store, [finding(), undefined])
+    document = compared(tmp_path, store, asked)
+    assert not document["rows"]
+    [gap] = document["missing"]
+    assert re.search(reason, gap["reason"]) and re.search(way_out, gap["way_out"])
+    assert gap["published"] == float(asked[8]) and set(gap) >= DEMANDED - {"ours", "low", "high", "agrees"}
+
+
+def test_parameters_of_the_text_are_neither_compared_nor_missing(tmp_path, store):
+    put(store, [finding()])
+    only = line("", "epsilon_qa", "0.05", "", table="text", model="")
+    document = compared(tmp_path, store, line("SST", TAU, "0.34"), only)
+    assert len(document["rows"]) == 1 and not document["missing"]
+
+
+def test_every_published_result_is_a_row_or_missing(tmp_path, store):
+    put(store, [finding(), finding(group="predicted=positive")])
+    lines = package_lines()
+    document = compared(tmp_path, store, *lines)
+    assert len(document["rows"]) == 4, "two classes in two versions"
+    assert len(document["rows"]) + len(document["missing"]) == sum(row[1] != "text" for row in lines)
+
+
+# --- formats
+
+HOSTILE = 'a|b\\c & <i>*x*</i> [y](z) 100% $e^{1}$ #1 ~_ `q` "t"\x1b[31m\n\u202e=1+1'
+
+
+@pytest.fixture
+def hostile(tmp_path, store):
+    """A comparison in which every name that may come from outside tries to break out."""
+    put(store, [finding(group=f"predicted={HOSTILE}", seeds=2)], HOSTILE, vectors=HOSTILE, hidden=1)
+    put(store, [finding(group=f"predicted={HOSTILE}", seeds=2)], HOSTILE, vectors=HOSTILE, hidden=2)
+    text = STUDY.replace("Ours beside theirs", "Title | \\\\u001b & co")
+    asked = line(HOSTILE, TAU, "0.36", HOSTILE, table=HOSTILE, std="0.2")
+    lost = line(f"{HOSTILE}!", TAU, "0.36", HOSTILE)
+    return compare(a_study(tmp_path, [asked, lost], text), store.url, SHELF)
+
+
+def test_markdown_keeps_its_columns_whatever_a_label_is_called(hostile):
+    text = FORMATS["markdown"](hostile)
+    assert all(sign.isprintable() for sign in text.replace("\n", ""))
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    bars = [len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in lines]
+    assert bars == [len(COLUMNS) + 1] * 4 + [5] * 3
+    assert not re.search(r"(?<!\\)<i>|(?<!\\)\*x", text)
+
+
+def test_latex_is_a_plain_tabular_whatever_a_label_is_called(hostile):
+    text = FORMATS["latex"](hostile)
+    assert (
+        all(sign.isprintable() for sign in text.replace("\n", "")) and "\N{REPLACEMENT CHARACTER}" not in text
+    )
+    tabulars = re.findall(r"\\begin\{tabular\}\{(l+)\}\n(.*?)\\end\{tabular\}", text, re.DOTALL)
+    assert [len(columns) for columns, _ in tabulars] == [len(COLUMNS), 4]
+    assert text.count(r"\begin") == text.count(r"\end") == 2
+    for columns, body in tabulars:
+        title, *rows = [row for row in body.splitlines() if row != r"\hline"]
+        assert title.startswith(rf"\multicolumn{{{len(columns)}}}{{l}}")
+        for row in rows:
+            assert row.endswith(r" \\")
+            assert len(re.split(r"(?<!\\)&", row)) == len(columns)
+            plain = re.sub(r"\\[{}$&#%_]|\\text[a-z]+\{\}|\$\\pm\$|\{\[\}| \\\\$", "", row)
+            assert not set(plain) & {*'{}$#%_^~<>|"\\'}, plain
+
+
+@given(st.text())
+def test_nothing_special_to_latex_is_left_as_it_was(text):
+    for sign in set(text) & set(LATEX):
+        assert LATEX[sign] != sign
+    written = FORMATS["latex"]({"title": text, "rule": "", "rows": [], "missing": []})
+    assert written.startswith("% ") and written.count("\n") == 3, "a title stays in its comment"
+
+
+def test_csv_holds_every_pair_and_every_gap(hostile):
+    rows = list(csv.DictReader(io.StringIO(FORMATS["csv"](hostile), newline="")))
+    assert [row["agrees"] for row in rows] == ["undecided", "undecided", "missing"]
+    assert rows[0]["label"] == rows[0]["class"] == HOSTILE and float(rows[0]["ours"]) == 0.34
+    assert rows[2]["ours"] == "" and rows[2]["why"].startswith("no corpus is called")
+    assert all(len(row["cells"]) == 12 for row in rows[:2])
+    assert {"n", "seeds", "vectors", "epochs", "decoder"} <= set(rows[0])
+
+
+def test_json_is_the_document_with_whole_keys(hostile):
+    assert json.loads(FORMATS["json"](hostile)) == hostile
+    assert all(len(key) == 64 for row in hostile["rows"] for key in row["cells"])
+
+
+def test_the_terminal_fits_a_hundred_columns(tmp_path, store):
+    labels = ("contradiction", "entailment", "neutral")
+    measures = ("tau-gradient", "tau-gradient-significant", "tau-loo", "tau-loo-significant")
+    rows = [
+        finding(m, f"predicted={x}", -0.31, excluded=3, why="one token") for m in measures for x in labels
+    ]
+    put(store, rows, "snli", decoder="two-layer", vectors=f"file:{'ab' * 32}", epochs=25)
+    lines = package_lines()
+    document = compared(tmp_path, store, *lines)
+    for width in (80, 100):
+        out = io.StringIO()
+        show_comparison(document, Console(file=out, width=width, markup=False))
+        shown = out.getvalue()
+        assert max(map(len, shown.splitlines())) <= 100
+        assert "tau gradient sig. contradiction      0.36 -0.310 -0.33..-0.29" in shown
+        assert shown.count("5 not comparable") == 24, "no verdict is folded or cut"
+        for word in (
+            "vectors file:abababababab,",
+            "two-layer",
+            "25 (ran 6 to 10)",
+            document["rows"][0]["cells"][0][:12],
+        ):
+            assert word in " ".join(shown.split())
+        assert "3 of 8,628 texts left out (one token)" in shown and "corpora get agnews" in shown
+
+
+def test_numbers_are_worded_plainly():
+    assert (decimal(None), decimal(16175.0), decimal(1.0), decimal(-0.01), decimal(18.62)) == (
+        "–",
+        "16,175",
+        "1.000",
+        "-0.010",
+        "18.620",
+    )
+    assert epochs({"epochs": 8, "epochs_run": None}) == epochs({"epochs": 8, "epochs_run": [8, 8]}) == "8"
+    assert epochs({"epochs": 8, "epochs_run": [5, 8]}) == "8 (ran 5 to 8)"
+    assert epochs({"epochs": 8, "epochs_run": [5, 5]}) == "8 (ran 5)"
+    assert vectors({"vectors": f"file:{'a1' * 32}"}) == "file:a1a1a1a1a1a1"
+
+
+# --- the command
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a study, its numbers, and a store that answers one of the two."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ATTENTEST_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("ATTENTEST_STORE", str(tmp_path / "results"))
+    put(Store(tmp_path / "results"), [finding()])
+    a_study(tmp_path, [line("SST", TAU, "0.36", std="0.21"), line("AG News", TAU, "0.36")])
+    return tmp_path
+
+
+def test_a_program_gets_the_fields_it_relies_on(here, capsys):
+    assert run(["compare", "ours.toml", "--json"]) == 0
+    out, err = capsys.readouterr()
+    document = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert not err and out.count("\n") == 1
+    [row], [gap] = document["rows"], document["missing"]
+    assert set(row) >= DEMANDED and row["agrees"] == "agrees" and len(row["cells"][0]) == 64
+    assert gap["dataset"] == "AG News" and gap["way_out"] == "attentest corpora describe agnews"
+
+
+def test_a_person_gets_a_table(here, capsys):
+    assert run(["compare", "ours.toml"]) == 0
+    out, err = capsys.readouterr()
+    assert not err
+    for word in ("Ours beside theirs", "SST (here sst)", "0.36±0.21", "0.340", "agrees", "AG News"):
+        assert word in out
+    assert "1 pairs: 1 agrees." in out
+
+
+@pytest.mark.parametrize(
+    ("form", "suffix", "begins"),
+    [
+        ("markdown", ".md", "# Ours"),
+        ("latex", ".tex", "% Ours"),
+        ("csv", ".csv", "paper,"),
+        ("json", ".json", "{"),
+    ],
+)
+def test_every_format_goes_to_standard_output_or_a_file(here, capsys, form, suffix, begins):
+    assert run(["compare", "ours.toml", "--format", form]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith(begins) and not err
+    assert run(["compare", "ours.toml", "--out", f"table{suffix}"]) == 0
+    said = capsys.readouterr().out
+    assert said == f"table{suffix}: 1 pairs, 1 numbers missing.\n"
+    assert (here / f"table{suffix}").read_text(encoding="utf-8") == out
+    assert run(["compare", "ours.toml", "--out", "table.txt", "--format", form, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["out"] == "table.txt"
+    assert (here / "table.txt").read_text(encoding="utf-8") == out
+
+
+HEADER = ",".join(CSV_COLUMNS)
+BROKEN = {
+    "an empty file": ("", "the columns .none."),
+    "a header only": (f"{HEADER}\n", "a header without rows"),
+    "a missing column": (HEADER.replace(",std", "") + "\n", "the columns paper"),
+    "a column twice": (HEADER.replace("std", "value") + "\n", "the columns paper"),
+    "a short line": (f"{HEADER}\na,b\n", "line 2: got 2 fields"),
+    "a value in words": (f"{HEADER}\n,,,,,,,,many,,\n", "line 2: got the value 'many'"),
+    "no value": (f"{HEADER}\n,,,,,,,,,,\n", "the value ''"),
+    "a value that is infinite": (f"{HEADER}\n,,,,,,,,inf,,\n", "the value 'inf'"),
+    "a value beyond floats": (f"{HEADER}\n,,,,,,,,1e999,,\n", "the value '1e999'"),
+    "a value that is NaN": (f"{HEADER}\n,,,,,,,,nan,,\n", "the value 'nan'"),
+    "a std in words": (f"{HEADER}\n,,,,,,,,1,wide,\n", "the std 'wide'"),
+    "a negative std": (f"{HEADER}\n,,,,,,,,1,-1,\n", "a std of -1"),
+    "an open quotation mark": (f'{HEADER}\n"a,b\n', "no CSV"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_numbers_are_refused_by_line(here, capsys, name):
+    content, said = BROKEN[name]
+    (here / "numbers.csv").write_text(content)
+    assert run(["compare", "ours.toml"]) == 2
+    out, err = capsys.readouterr()
+    assert not out and re.search(said, err) and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["compare", "nonesuch"], "neither the name of a study nor a TOML file"),
+        (["compare", "demo"], r"no \[published\] table"),
+        (["compare", "ours.toml", "--store", "nowhere"], "no such folder"),
+        (["compare", "ours.toml", "--format", "pdf"], "one of markdown, latex, csv, json"),
+        (["compare", "ours.toml", "--out", "table.pdf"], "the suffix '.pdf'"),
+        (["compare", "ours.toml", "--out", "no/such/table.md"], "cannot be written"),
+        (["compare", "ours.toml", "--out", ".", "--format", "csv"], "cannot be written"),
+        (["compare"], "Missing argument"),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_status_two(here, capsys, words, said):
+    before = sorted(here.rglob("*"))
+    assert run(words) == 2
+    out, err = capsys.readouterr()
+    assert not out and re.search(said, err) and err.count("\n") == 1 and "Traceback" not in err
+    assert run([*words, "--json"]) == 2
+    assert re.search(said, json.loads(capsys.readouterr().out)["error"]["message"])
+    assert sorted(here.rglob("*")) == before
+
+
+def test_standard_output_takes_one_format(here, capsys):
+    assert run(["compare", "ours.toml", "--format", "csv", "--json"]) == 2
+    assert "one format" in json.loads(capsys.readouterr().out)["error"]["needs"]
+    assert run(["compare", "ours.toml", "--format", "json", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)) >= {"rows", "missing"}
+
+
+def test_numbers_that_are_not_there_or_not_text_are_refused(here):
+    (here / "numbers.csv").write_bytes(HEADER.encode() + b"\n\xff\xfe")
+    with pytest.raises(Refusal, match="not UTF-8"):
+        load_published("ours.toml")
+    (here / "numbers.csv").unlink()
+    with pytest.raises(Refusal, match="no file that can be read"):
+        load_published("ours.toml")
+
+
+@pytest.mark.parametrize("file", ["../secret.csv", "/etc/hosts", "a\\\\b.csv", ""])
+def test_a_shared_study_names_a_file_beside_it_and_no_other(here, file):
+    (here / "ours.toml").write_text(STUDY.replace("numbers.csv", file))
+    with pytest.raises(Refusal, match="published"):
+        load_published("ours.toml")
+
+
+def test_decimals_say_how_far_a_number_was_rounded(tmp_path):
+    values = ("1", "0.3", "0.34", "0.345", "5e-4")
+    numbers = load_published(a_study(tmp_path, [line("SST", TAU, value) for value in values]))
+    assert [n.rounding for n in numbers] == pytest.approx([0.005, 0.005, 0.005, 0.0005, 0.00005])
