@@ -1,8 +1,4 @@
-"""`make bench`: every fast road beside the straightforward one, in the same run; rewrites docs/benchmarks.md.
-
-Data are made here, with the sizes of SST after the papers' preparation (6,354 sentences of 18 tokens on
-average, a vocabulary of 14,000 with Zipf's frequencies), so that anyone gets the same work.
-"""
+"""`make bench`: every fast road beside the straightforward one, in one run; rewrites docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -13,7 +9,6 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import datetime
 import importlib.util
 import platform
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,58 +16,21 @@ import numpy as np
 import torch
 from torch import nn
 
-from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.corpus.words import tokenise
-from attentest.evidence.permutation import output_changes
+from attentest.evidence.permutation import medians, output_changes
 from attentest.findings.interval import bootstrap, weighted_mean
 from attentest.model.building import build
 from attentest.model.config import ModelConfig
 from attentest.model.optimiser import RowAdam
 from attentest.model.protocol import resolved
-from attentest.model.reader import readings
 from attentest.model.training import Training
+from benchmarks import adversaries, erasure, gradients, statistics
+from benchmarks.made import LONG, SHORT, Row, Size, bench, made_corpus, seconds
 from benchmarks.plain import PlainHAN, PlainModel, plain_epoch, plain_han_epoch, plain_permutations
 
 OUT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-
-
-def made_corpus(train: int = 6354, other: int = 822, words: int = 14_000) -> Corpus:
-    rng = np.random.default_rng(0)
-    chance = 1 / np.arange(1, words + 1)
-    chance /= chance.sum()
-
-    def split(name: str, count: int) -> tuple[Example, ...]:
-        lengths = rng.integers(6, 31, count)
-        drawn = np.split(rng.choice(words, lengths.sum(), p=chance), np.cumsum(lengths)[:-1])
-        return tuple(
-            Example(id=f"{name}-{n}", tokens=tuple(f"w{w}" for w in text), label=("no", "yes")[n % 2])
-            for n, text in enumerate(drawn)
-        )
-
-    # Every word occurs, so that the table has its full height.
-    seen = Example(id="all", tokens=tuple(f"w{w}" for w in range(words)), label="no")
-    return Corpus(
-        name="made",
-        labels=("no", "yes"),
-        train=(*split("train", train), seen),
-        dev=split("dev", other),
-        test=split("test", 1725),
-    )
-
-
-def seconds(work: Callable[[], object], repeat: int = 3) -> float:
-    """The best of some runs: on a shared machine the least disturbed one says most about the code."""
-    best = float("inf")
-    for _ in range(repeat):
-        begun = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - begun)
-    return best
-
-
-Row = tuple[str, float, float, str]
 
 
 def training_epoch(corpus: Corpus, vocabulary: Vocabulary, encoder: str, bound: str) -> Row:
@@ -161,23 +119,19 @@ def optimiser_step(vocabulary: Vocabulary) -> Row:
     )
 
 
-def permutation(corpus: Corpus, vocabulary: Vocabulary) -> Row:
-    config = resolved(ModelConfig(), family="classification", classes=2, has_query=False)
-    model = build(config, corpus, vocabulary)
-    split = IndexedSplit(corpus.test, vocabulary, corpus.labels)
-    read = [reading for _, reading in readings(model, split)]
+def permutation(size: Size) -> Row:
+    model, split, read = bench(size)
 
     def ours() -> None:
         for reading in read:
-            output_changes(model, reading, 100, rng=torch.Generator().manual_seed(0)).quantile(0.5, dim=1)
+            medians(output_changes(model, reading, 100, rng=torch.Generator().manual_seed(0)))
 
-    def plain() -> None:  # a tenth of the texts, times ten: the whole takes minutes
+    def plain() -> None:  # some of the texts, scaled up: the whole takes minutes
         with torch.no_grad():
-            for reading in read[:1]:
-                plain_permutations(model, reading, 100, torch.Generator().manual_seed(0))
+            plain_permutations(model, read[0], 100, torch.Generator().manual_seed(0))
 
     share = len(split) / len(read[0].batch)
-    return "100 permutations of 1,725 texts", share * seconds(plain, 1), seconds(ours), "sorting random keys"
+    return f"100 permutations, {size.name}", share * seconds(plain, 1), seconds(ours), "sorting random keys"
 
 
 def intervals() -> Row:
@@ -226,14 +180,19 @@ def tokeniser() -> Row | None:
 
 
 def main() -> None:
-    corpus = made_corpus()
+    corpus = made_corpus(train=6354)
     vocabulary = Vocabulary.build(corpus.train)
     rows = [
         training_epoch(corpus, vocabulary, "bilstm", "arithmetic: matrix products are over half"),
         training_epoch(corpus, vocabulary, "average", "row-sparse Adam a third, the backward pass a quarter"),
         hierarchical_epoch(corpus, vocabulary),
         optimiser_step(vocabulary),
-        permutation(corpus, vocabulary),
+        *gradients.rows(),
+        *erasure.rows(),
+        permutation(SHORT),
+        permutation(LONG),
+        *adversaries.rows(),
+        *statistics.rows(),
         intervals(),
         tokeniser(),
     ]

@@ -30,7 +30,14 @@ class PlainModel(nn.Module):
         self.out = nn.Linear(width, 1)
 
     def forward(self, tokens, mask):
-        embedded = self.embedding(tokens)
+        return self.read(self.embedding(tokens), mask)
+
+    def held(self, embedded, mask):
+        """The logit under attention that no gradient passes through."""
+        _, weights, hidden = self.read(embedded, mask)
+        return self.out((weights.detach()[..., None] * hidden).sum(1)).squeeze(-1)
+
+    def read(self, embedded, mask):
         if self.encoder == "bilstm":
             packed = pack_padded_sequence(embedded, mask.sum(1), batch_first=True, enforce_sorted=False)
             hidden, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
