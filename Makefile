@@ -1,6 +1,6 @@
 # From a bare clone with Python 3.11+ and make: `make demo` or `make test`. Everything else follows from .venv.
 PYTHON ?= python3
-EXTRAS ?= dev
+EXTRAS ?= dev,web
 BIN := .venv/bin
 STAMP := .venv/installed-$(EXTRAS)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -22,8 +22,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/attentest demo --store demo-store
 
+# RUN="coverage run -m" measures what the tests reach.
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m $(RUN) pytest
 
 check: setup
 	$(BIN)/ruff format --check src tests benchmarks
