@@ -34,7 +34,7 @@ def independent(samples, ids, statistic, *, rng, draws):
     values = np.empty(chosen.shape)
     for number, sample in enumerate(samples):
         here = chosen == number
-        values[here] = statistic(sample, module._counts(int(here.sum()), len(sample), rng))
+        values[here] = statistic(sample, module.counts(int(here.sum()), len(sample), rng))
     low, high = np.quantile(values.mean(axis=1), [0.025, 0.975])
     return low, high, "seeds, instances"
 
