@@ -5,6 +5,7 @@ import sys
 import pandas as pd
 
 from attentest.bench.conclusion import findings_of
+from attentest.store.cell import Cell
 from attentest.store.store import Store
 
 ENCODERS = {"bilstm": "BiLSTM", "cnn": "CNN", "average": "Average"}
@@ -16,7 +17,12 @@ TABLES = {
         "tau-gradient-excess",
         "noise-ceiling-gradient",
     ),
-    "Attention against leaving words out": ("tau-loo", "tau-loo-significant", "tau-loo-excess", "noise-ceiling-loo"),
+    "Attention against leaving words out": (
+        "tau-loo",
+        "tau-loo-significant",
+        "tau-loo-excess",
+        "noise-ceiling-loo",
+    ),
     "Gradients against leaving words out": ("tau-gradient-loo", "gradient-loo-minus-attention-loo"),
     "Permutation": ("median-output-change", "share-unmoved"),
     "Adversary, exact, ε = 0.01": (
@@ -49,6 +55,7 @@ def said(rows: pd.DataFrame) -> str:
 
 
 def table(findings: pd.DataFrame, measures: tuple[str, ...]) -> list[str]:
+    """A model a row, its controls below it."""
     lines = ["| model | " + " | ".join(measures) + " | n |", "|---" * (len(measures) + 2) + "|"]
     for encoder, name in ENCODERS.items():
         for attention in ("additive", "dot"):
@@ -64,11 +71,22 @@ def table(findings: pd.DataFrame, measures: tuple[str, ...]) -> list[str]:
     return lines
 
 
+def newest(cells: list[Cell]) -> list[Cell]:
+    """Of the findings of one experiment on one grid point, the newest version with the most seeds."""
+    best: dict[tuple[str, ...], Cell] = {}
+    for cell in sorted(cells, key=lambda cell: (cell.version, len(cell.inputs))):
+        best[tuple(cell.config[axis] for axis in ("experiment", "corpus", "encoder", "attention"))] = cell
+    return list(best.values())
+
+
 def main(store_url: str) -> None:
+    """Every corpus of the store."""
     store = Store(store_url)
-    cells = [cell for key in store.done() if (cell := store.cell(key)).stage == "finding"]
+    cells = newest([cell for key in store.done() if (cell := store.cell(key)).stage == "finding"])
     findings = findings_of(cells, store)
-    findings = findings[findings["experiment"].isin(("performance", "importance", "permutation", "adversary"))]
+    findings = findings[
+        findings["experiment"].isin(("performance", "importance", "permutation", "adversary"))
+    ]
     for corpus, of_corpus in findings.groupby("corpus"):
         settings = {str(sorted(c.config["model"].items())) for c in cells if c.config["corpus"] == corpus}
         seeds = sorted(of_corpus["seeds"].unique().tolist())
@@ -78,9 +96,14 @@ def main(store_url: str) -> None:
             if len(lines) > 2:
                 print(f"\n### {corpus}: {title}\n\n" + "\n".join(lines))
         keys = of_corpus.drop_duplicates("cell")
-        print("\nCells: " + "; ".join(
-            f"{row.encoder} + {row.attention} {row.experiment} `{row.cell[:12]}`" for row in keys.itertuples()
-        ) + ".")
+        print(
+            "\nCells: "
+            + "; ".join(
+                f"{row.encoder} + {row.attention} {row.experiment} `{row.cell[:12]}`"
+                for row in keys.itertuples()
+            )
+            + "."
+        )
 
 
 if __name__ == "__main__":

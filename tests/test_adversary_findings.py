@@ -7,7 +7,7 @@ import pytest
 
 from attentest.findings import adversary
 from attentest.refusal import Refusal
-from tests.observed import adversary_texts, concluded, one
+from tests.observed import adversary_rows, adversary_texts, concluded, one
 
 NAN = math.nan
 at_both = pytest.mark.parametrize("at", ["@0.01", "@0.05"])
@@ -147,3 +147,10 @@ def test_shown_texts_may_carry_their_vectors():
     shown = rows.assign(exact_weights=None, search_weights=None)
     shown["weights"] = [[0.5, 0.5]] * 3
     pd.testing.assert_frame_equal(found(shown), found(rows))
+
+
+def test_a_permutation_is_a_capped_attention_too():
+    rows = adversary_rows()
+    rows["permuted@0.01"], rows["capped@0.01"] = 0.4, 0.3
+    found = concluded(rows, adversary.conclude)
+    assert one(found, "emax-jsd-capped@0.01")["estimate"] == pytest.approx(0.4)

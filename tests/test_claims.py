@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from attentest.findings.claims import Claim, Condition, parse, verdict
 from attentest.refusal import Refusal
@@ -163,3 +165,52 @@ def test_rules_that_contradict_each_other_decide_nothing():
 def test_a_group_may_contain_slashes():
     about = claim("estimate < 1", statistic="permutation/median-output-change/predicted=and/or")
     assert verdict(about, table(group="predicted=and/or")).verdict == "supported"
+
+
+POINT = {"corpus": "sst", "encoder": "average", "attention": "additive", "projection": "softmax"}
+
+
+def test_a_claim_speaks_of_the_grid_points_it_names():
+    about = claim("estimate < 1", where={"encoder": ["average", "cnn"]})
+    assert about.is_about(POINT) and not about.is_about({**POINT, "encoder": "bilstm"})
+    assert claim("estimate < 1").is_about(POINT)
+
+
+def test_a_model_is_compared_with_another_never_with_itself():
+    about = claim("difference > 0.1", against={"encoder": "bilstm"})
+    assert about.other(POINT) == {**POINT, "encoder": "bilstm"}
+    assert about.is_about(POINT) and not about.is_about({**POINT, "encoder": "bilstm"})
+
+
+def test_differences_have_welchs_interval():
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.normal(0.6, 0.05, 5), rng.normal(0.4, 0.1, 3)
+    tables = [
+        table(estimate=sample.mean(), seed_std=sample.std(ddof=1), seeds=len(sample))
+        for sample in (ours, theirs)
+    ]
+    interval = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
+    near = [(bound - 1e-9, bound + 1e-9) for bound in interval]
+    rule = " and ".join(
+        f"{name} > {low:.12f} and {name} < {high:.12f}"
+        for name, (low, high) in zip(("difference_low", "difference_high"), near, strict=True)
+    )
+    assert verdict(claim(rule, against={"encoder": "bilstm"}), *tables).verdict == "supported"
+    apart = claim("apart > 0.1", "apart < 0.1", against={"encoder": "bilstm"})
+    assert verdict(apart, *reversed(tables)).verdict == "supported"
+
+
+def test_a_comparison_without_the_other_model_is_undecided():
+    about = claim("difference > 0", against={"encoder": "bilstm"})
+    assert verdict(about, table()).verdict == "undecided"
+    assert "encoder bilstm" in verdict(about, table()).reason
+    nothing = table(seed_std=math.nan, seeds=1)
+    alone = verdict(claim("difference_low > -9", against={"encoder": "bilstm"}), nothing, nothing)
+    assert alone.verdict == "undecided" and "undefined" in alone.reason
+    assert verdict(claim("difference > -9"), table()).verdict == "undecided"
+
+
+@pytest.mark.parametrize("axes", [{"where": {"colour": ["red"]}}, {"against": {"seed": "1"}}])
+def test_an_axis_that_does_not_exist_is_refused(axes):
+    with pytest.raises(Refusal, match="encoder"):
+        claim("estimate < 1", **axes)

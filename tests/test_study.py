@@ -654,3 +654,15 @@ def test_doing_a_cell_that_nobody_planned_is_refused(store):
     ends = []
     attempt("0" * 64, store, "cpu", ends.append)
     assert [end.kind for end in ends] == ["refused"] and "no plans/" in ends[0].detail["message"]
+
+
+def test_a_study_leaves_out_corpora_of_its_own_grid_that_are_absent(tmp_path):
+    path = tmp_path / "some.toml"
+    with open(toml(tmp_path)) as file:
+        path.write_text(file.read().replace('["planted-keyword"]', '["planted-keyword", "cnn"]'))
+    assert "cnn" in path.read_text()
+    store = str(tmp_path / "store")
+    plan = run_study(str(path), store, only_plan=True, data_dir=str(tmp_path))
+    assert [entry["corpus"] for entry in plan["skipped"]] == ["cnn"] and plan["plan"]
+    with pytest.raises(Refusal, match="cnn"):  # asked for by name, it is missed
+        run_study(str(path), store, corpora=["cnn"], only_plan=True, data_dir=str(tmp_path))

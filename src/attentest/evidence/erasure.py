@@ -47,8 +47,9 @@ class Road:
     floats_per_variant: Callable[[AttentionModel, int], int]  # of a text of so many tokens
 
 
-# Numbers held at a time: some 64 megabytes, yet enough variants for large products.
-FLOATS = 16_000_000
+# Numbers held at a time: some 64 megabytes, yet enough variants for large products. A GPU waits for launches, not
+# for arithmetic, and has the memory to be asked for more at once.
+FLOATS, GPU_FLOATS = 16_000_000, 512_000_000
 TEXTS = 512
 
 
@@ -87,11 +88,12 @@ def _plan(model: AttentionModel, reading: Reading, road: Road) -> Iterator[tuple
     several = (units > 1).nonzero().squeeze(1)
     sizes = zip(units[several].tolist(), tokens[several].tolist(), strict=True)
     costs = np.array([count * road.floats_per_variant(model, length) for count, length in sizes])
-    for group in buckets(costs, TEXTS, tokens=FLOATS):
+    floats = FLOATS if reading.mask.device.type == "cpu" else GPU_FLOATS
+    for group in buckets(costs, TEXTS, tokens=floats):
         texts = several[torch.from_numpy(group).to(several.device)]
         longest = int(units[texts].max())
         variant = road.floats_per_variant(model, int(tokens[texts].max()))
-        at_once = max(1, FLOATS // (len(texts) * variant))
+        at_once = max(1, floats // (len(texts) * variant))
         for begin in range(0, longest, at_once):
             yield texts, range(begin, min(begin + at_once, longest))
 

@@ -33,7 +33,7 @@ CONCLUSIONS: dict[str, Conclusion] = {
     "performance": Conclusion(performance.conclude, version=1),
     "importance": Conclusion(importance.conclude, version=1),
     "permutation": Conclusion(permutation.conclude, version=2),
-    "adversary": Conclusion(adversary.conclude, version=1),
+    "adversary": Conclusion(adversary.conclude, version=2),
     "heat-map": Conclusion(heat_map.conclude, version=1),
     "log-odds": Conclusion(log_odds.conclude, version=1),
 }
