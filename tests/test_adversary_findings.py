@@ -154,3 +154,16 @@ def test_a_permutation_is_a_capped_attention_too():
     rows["permuted@0.01"], rows["capped@0.01"] = 0.4, 0.3
     found = concluded(rows, adversary.conclude)
     assert one(found, "emax-jsd-capped@0.01")["estimate"] == pytest.approx(0.4)
+
+
+def test_where_nothing_is_proven_the_best_search_stands_for_the_optimum():
+    rows = adversary_rows()
+    rows["exact@0.01"], rows["best@0.01"] = 0.3, 0.5
+    for column in ("last@0.01", "unpaired@0.01"):
+        rows[column] = 0.1
+    assert one(concluded(rows.assign(proved=False), adversary.conclude), "emax-jsd-exact@0.01")[
+        "estimate"
+    ] == pytest.approx(0.5)
+    assert one(concluded(rows.assign(proved=True), adversary.conclude), "emax-jsd-exact@0.01")[
+        "estimate"
+    ] == pytest.approx(0.3)

@@ -22,7 +22,7 @@ CURVE = (0.001, 0.005, 0.02, 0.1)  # how the optimum grows with it
 SEARCHES = ("last", "best", "unpaired")
 VARIANTS = ("exact", "bound", "shuffled", "uniform", "permuted", "capped", *SEARCHES)
 SATURATED = 0.6  # of at most ln 2 = 0.69: hardly any token keeps its weight
-WHO = ("seed", "subject", "id", "label", "predicted", "length", "max_attention")
+WHO = ("seed", "subject", "id", "label", "predicted", "length", "max_attention", "proved")
 NUMBERS = (
     "attainable",
     *(f"{variant}@{epsilon:g}" for epsilon in MAIN for variant in VARIANTS),
@@ -44,9 +44,8 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     if trained.empty:
         return []
     rows[list(NUMBERS)] = rows[list(NUMBERS)].astype(np.float64)
-    for epsilon in MAIN:  # a permutation has no weight above the largest either: the better of two searches
-        capped = f"capped@{epsilon:g}"
-        rows[capped] = rows[[capped, f"permuted@{epsilon:g}"]].max(axis=1)
+    for epsilon in MAIN:
+        _pool(rows, f"@{epsilon:g}")
     measures = [measure for epsilon in MAIN for measure in _measures(rows, f"@{epsilon:g}")]
     by_weight = [m for m in measures if m.name.partition("@")[0] in ("emax-jsd-exact", "emax-jsd-last")]
     classes = [*by_class(trained, "predicted", "predicted"), *by_class(trained, "label", "gold")]
@@ -56,6 +55,18 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
         *means.of(by_weight, max_attention_spans(trained)),
         *means.of([*_curve(rows)], [("overall", trained)]),
     ]
+
+
+def _pool(rows: pd.DataFrame, at: str) -> None:
+    """What one search found is found, whichever was to find it.
+
+    A permutation has no weight above the largest either, so it is a capped attention. And where the optimum
+    is not proven, as with several classes, the best of all searches stands for it.
+    """
+    rows[f"capped{at}"] = rows[[f"capped{at}", f"permuted{at}"]].max(axis=1)
+    found = rows[[f"exact{at}", *(f"{search}{at}" for search in SEARCHES)]].max(axis=1)
+    sought = rows[f"exact{at}"].notna() & ~rows["proved"].astype(bool)
+    rows[f"exact{at}"] = found.where(sought, rows[f"exact{at}"])
 
 
 def _measures(rows: pd.DataFrame, at: str) -> Iterator[Measure]:
