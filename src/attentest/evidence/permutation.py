@@ -66,6 +66,6 @@ def medians(changes: Float[Tensor, "batch variant"]) -> Float[np.ndarray, " batc
 
     Numpy finds the middle without sorting the rest; torch's quantile would take as long as all the above.
     """
-    values = changes.cpu().numpy()
+    values = changes.detach().cpu().numpy()
     middle = [(values.shape[1] - 1) // 2, values.shape[1] // 2]
     return np.partition(values, middle, axis=1)[:, middle].astype(np.float64).mean(1)
