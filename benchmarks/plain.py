@@ -62,18 +62,20 @@ def plain_epoch(model: PlainModel, adam: torch.optim.Adam, split: IndexedSplit, 
 
 
 def plain_permutations(model, reading, count: int, rng: torch.Generator) -> torch.Tensor:
-    """Text by text, permutation by permutation, a context vector and a decoder call each."""
-    medians = []
-    dense = model.decoder.dense
-    for hidden, weights, mask in zip(reading.hidden, reading.weights, reading.mask, strict=True):
-        real = int(mask.sum())
-        own = torch.sigmoid(dense(weights[:real] @ hidden[:real]))
-        changes = []
-        for _ in range(count):
-            order = torch.randperm(real, generator=rng)
-            changes.append((torch.sigmoid(dense(weights[:real][order] @ hidden[:real])) - own).abs())
-        medians.append(torch.stack(changes).median())
-    return torch.stack(medians)
+    """As the paper tells it: again and again shuffle every text's weights, sum up, ask the decoder."""
+    dense, hidden, weights = model.decoder.dense, reading.hidden, reading.weights
+    lengths = reading.mask.sum(1).tolist()
+
+    def output(attention):
+        return torch.sigmoid(dense((attention[..., None] * hidden).sum(1))).squeeze(-1)
+
+    own, changes = output(weights), []
+    for _ in range(count):
+        shuffled = weights.clone()
+        for row, real in enumerate(lengths):
+            shuffled[row, :real] = weights[row, torch.randperm(real, generator=rng)]
+        changes.append((output(shuffled) - own).abs())
+    return torch.stack(changes).median(0).values
 
 
 class PlainHAN(nn.Module):
