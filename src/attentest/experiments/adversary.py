@@ -17,10 +17,11 @@ from attentest.evidence.matched import best_permutation, capped
 from attentest.evidence.permutation import permuted
 from attentest.evidence.search import PublishedSearch
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
-from attentest.experiments.controls import SHUFFLED, UNTRAINED, controls
+from attentest.experiments.controls import beside_controls, controls
+from attentest.experiments.rows import begun
 from attentest.experiments.shown import shown
+from attentest.findings import adversary
 from attentest.model.config import ModelConfig
-from attentest.model.decoder import distribution
 from attentest.model.divergence import attainable
 from attentest.model.projection import uniform
 from attentest.model.reader import TEXTS, TOKENS
@@ -28,8 +29,9 @@ from attentest.model.seam import AttentionModel, Reading
 from attentest.model.selection import selected
 from attentest.refusal import Refusal
 
-CURVE = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1)
-PUBLISHED = (0.01, 0.05)  # the paper's two tolerances; its figures use the second for all (A2)
+PUBLISHED = adversary.MAIN  # the paper's two tolerances; its figures use the second for all (A2)
+SEARCHES = adversary.SEARCHES
+CURVE = tuple(sorted((*PUBLISHED, *adversary.CURVE)))
 Columns = dict[str, Tensor]
 Vectors = dict[str, Tensor]
 
@@ -73,11 +75,11 @@ class Adversary(AbstractExperiment):
 
     def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
         """One row a text and model."""
-        for each in (subject, *(subject.sibling[name] for name in (UNTRAINED, SHUFFLED))):
+        for each in beside_controls(subject):
             yield from self._observe(each, torch.Generator().manual_seed(int(rng.integers(2**63))))
 
     def _observe(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
-        model, examples, labels = subject.model, subject.texts.examples, subject.corpus.labels
+        model = subject.model
         trained = subject.name == "trained"
         searched = shown(subject, self.searched, self.texts) if trained else set()
         opposed = shown(subject, self.matched, self.texts) if trained else set()
@@ -91,20 +93,15 @@ class Adversary(AbstractExperiment):
             columns |= matched(reading, _places(rows, opposed), rng)
             more, best = self._searched(model, reading, _places(rows, searched), rng)
             columns, vectors = {name: c.cpu() for name, c in (columns | more).items()}, vectors | best
-            predicted = distribution(model.decide(reading)).argmax(-1).tolist()
-            lengths = reading.mask.sum(1).tolist()
-            for place, row in enumerate(rows):
+            for place, row in enumerate(begun(subject, rows, reading)):
+                kept = _vectors(vectors, place, row["length"]) if rows[place] in whole else {}
                 yield {
-                    "subject": subject.name,
-                    "id": examples[row].id,
-                    "label": examples[row].label,
-                    "predicted": labels[predicted[place]],
-                    "length": lengths[place],
-                    "max_attention": float(reading.weights[place].max()),
+                    **row,
                     "epsilon": PUBLISHED[reading.query is not None],
                     "proved": reading.values is not None and not several,
                     **{name: float(column[place]) for name, column in columns.items()},
-                    **(_vectors(vectors, place, lengths[place]) if row in whole else dict.fromkeys(VECTORS)),
+                    **dict.fromkeys(VECTORS),
+                    **kept,
                 }
 
     def _searched(
@@ -122,12 +119,9 @@ class Adversary(AbstractExperiment):
         unpaired = replace(search, pair=None).run(model, part, rng=rng)
         for name, found in zip(SEARCHES, (paired.last, paired.best, unpaired.best), strict=True):
             _fill(columns, name, sought, found, part)
-        at = PUBLISHED.index(PUBLISHED[reading.query is not None])
-        vectors["search_weights"][sought, : part.mask.shape[1]] = paired.weights[at].to(reading.weights)
+        best = paired.weights[int(reading.query is not None)]
+        vectors["search_weights"][sought, : part.mask.shape[1]] = best.to(reading.weights)
         return columns, vectors
-
-
-SEARCHES = ("last", "best", "unpaired")
 
 
 def matched(reading: Reading, there: Tensor, rng: torch.Generator) -> Columns:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from attentest.experiments.contract import Subject
 from attentest.model.config import ModelConfig
 
 UNTRAINED, SHUFFLED = "untrained", "shuffled labels"
@@ -20,3 +21,8 @@ def controls(config: ModelConfig) -> dict[str, ModelConfig]:
         UNTRAINED: replace(config, epochs=0),
         SHUFFLED: replace(config, labels="shuffled", patience=patience),
     }
+
+
+def beside_controls(subject: Subject) -> tuple[Subject, ...]:
+    """The subject, then its controls: every experiment asks all three the same."""
+    return subject, subject.sibling[UNTRAINED], subject.sibling[SHUFFLED]

@@ -17,13 +17,12 @@ from attentest.evidence.gradient import gradients
 from attentest.evidence.permutation import medians, output_changes
 from attentest.evidence.search import PublishedSearch
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
+from attentest.findings import adversary
 from attentest.findings.comparison import kendall
 from attentest.model.config import ModelConfig
 from attentest.model.decoder import distribution
 from attentest.model.seam import AttentionModel, Reading
 from attentest.refusal import Refusal
-
-TOLERANCES = (0.01, 0.05)
 
 
 @final
@@ -89,7 +88,7 @@ class HeatMap(AbstractExperiment):
 
 def _opponents(model: AttentionModel, reading: Reading, rng: torch.Generator) -> Row:
     """The search's best attention and the exact optimum, with what they do to the output."""
-    tolerance = TOLERANCES[reading.query is not None]
+    tolerance = adversary.MAIN[reading.query is not None]
     searched = PublishedSearch(epsilons=(tolerance,)).run(model, reading, rng=rng)
     row = _opponent("search", model, reading, searched.weights[0], float(searched.best[0, 0]))
     weights, divergence = torch.full_like(reading.weights, torch.nan), torch.nan

@@ -17,12 +17,12 @@ from attentest.evidence.gradient import gradients
 from attentest.evidence.null_importance import null_gradient, null_leave_one_out
 from attentest.evidence.permutation import orders
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
-from attentest.experiments.controls import SHUFFLED, UNTRAINED, controls
+from attentest.experiments.controls import beside_controls, controls
+from attentest.experiments.rows import begun
 from attentest.experiments.shown import shown
 from attentest.findings.rank_agreement import kendalls, significant
 from attentest.findings.top_k import distance, overlap
 from attentest.model.config import ModelConfig
-from attentest.model.decoder import distribution
 from attentest.model.reader import TEXTS, TOKENS
 from attentest.model.seam import AttentionModel, Reading
 from attentest.refusal import Refusal
@@ -94,31 +94,25 @@ class Importance(AbstractExperiment):
 
     def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
         """One row a text and model."""
-        for each in (subject, *(subject.sibling[name] for name in (UNTRAINED, SHUFFLED))):
+        for each in beside_controls(subject):
             draw = torch.Generator().manual_seed(int(rng.integers(2**63)))
             other = subject.sibling.get(FIRST_SEED) if each is subject else None
             yield from self._observe(each, other, draw)
 
     def _observe(self, subject: Subject, other: Subject | None, rng: torch.Generator) -> Iterator[Row]:
-        examples, labels, model = subject.texts.examples, subject.corpus.labels, subject.model
+        model = subject.model
         whole = shown(subject, self.shown, self.texts) if subject.name == "trained" else set()
         k = max(10, int(0.1 * subject.texts.lengths.mean()))  # as the published code has it
         for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
             batch = subject.texts.batch(rows).to(model.device)
             own = Importances.of(model, batch)
             columns = agreement(own, k) | self._nulls(model, own, rng) | ceilings(own, other, batch)
-            predicted = distribution(model.decide(own.reading)).argmax(-1).tolist()
-            for place, row in enumerate(rows):
+            for place, row in enumerate(begun(subject, rows, own.reading)):
                 yield {
-                    "subject": subject.name,
-                    "id": examples[row].id,
-                    "label": examples[row].label,
-                    "predicted": labels[predicted[place]],
-                    "length": int(own.lengths[place]),
-                    "max_attention": float(own.weights[place].max()),
+                    **row,
                     "k": k,
                     **{name: float(column[place]) for name, column in columns.items()},
-                    **(_vectors(own, place) if row in whole else dict.fromkeys(VECTORS)),
+                    **(_vectors(own, place) if rows[place] in whole else dict.fromkeys(VECTORS)),
                 }
 
     def _nulls(self, model: AttentionModel, own: Importances, rng: torch.Generator) -> Columns:

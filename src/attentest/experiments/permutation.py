@@ -11,9 +11,9 @@ import torch
 
 from attentest.evidence.permutation import medians, output_changes
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
-from attentest.experiments.controls import controls
+from attentest.experiments.controls import beside_controls, controls
+from attentest.experiments.rows import begun
 from attentest.model.config import ModelConfig
-from attentest.model.decoder import distribution
 from attentest.model.reader import readings
 from attentest.refusal import Refusal
 
@@ -44,24 +44,17 @@ class Permutation(AbstractExperiment):
 
     def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
         """One row a text and model."""
-        for each in (subject, *subject.sibling.values()):
+        for each in beside_controls(subject):
             yield from self._observe(each, torch.Generator().manual_seed(int(rng.integers(2**63))))
 
     def _observe(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
-        labels, examples = subject.corpus.labels, subject.texts.examples
         for rows, reading in readings(subject.model, subject.texts):
             changes = output_changes(subject.model, reading, self.permutations, rng=rng)
             middle = medians(changes)
-            predicted = distribution(subject.model.decide(reading)).argmax(-1)
             middle[(reading.mask.sum(1) < 2).cpu().numpy()] = np.nan  # one token: nothing to permute
-            for place, row in enumerate(rows):
+            for place, row in enumerate(begun(subject, rows, reading)):
                 yield {
-                    "subject": subject.name,
-                    "id": examples[row].id,
-                    "label": examples[row].label,
-                    "predicted": labels[int(predicted[place])],
-                    "length": len(examples[row].tokens),
-                    "max_attention": float(reading.weights[place].max()),
+                    **row,
                     "median_change": float(middle[place]),
                     "mean_change": float(changes[place].mean()),
                 }

@@ -25,6 +25,7 @@ from attentest.figures.chart_style import (
     require,
     trained,
 )
+from attentest.findings.adversary import SEARCHES
 from attentest.findings.density import finite
 from attentest.findings.importance import EDGES as LENGTH_EDGES
 
@@ -36,7 +37,6 @@ SUBJECTS = {
     "untrained": "#0072b2",
     "shuffled labels": "#cc79a7",
 }
-SEARCHES = ("last", "best", "unpaired")
 MOST_POINTS = 2000  # of a scatter; more would neither be seen nor load
 LENGTHS = (
     f"below {LENGTH_EDGES[1]:g}",

@@ -1,0 +1,27 @@
+"""What every row of a text begins with: whose it is, which text, what was predicted, how attention looks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attentest.experiments.contract import Row, Subject
+from attentest.model.decoder import distribution
+from attentest.model.seam import Reading
+
+
+def begun(subject: Subject, rows: np.ndarray, reading: Reading) -> list[Row]:
+    """One row for each text of a reading, in its order; an experiment adds what it measured."""
+    examples, labels = subject.texts.examples, subject.corpus.labels
+    predicted = distribution(subject.model.decide(reading)).argmax(-1).tolist()
+    lengths, largest = reading.mask.sum(1).tolist(), reading.weights.amax(1).tolist()
+    return [
+        {
+            "subject": subject.name,
+            "id": examples[row].id,
+            "label": examples[row].label,
+            "predicted": labels[predicted[place]],
+            "length": lengths[place],
+            "max_attention": largest[place],
+        }
+        for place, row in enumerate(rows)
+    ]
