@@ -120,6 +120,24 @@ def test_vectors_are_kept_of_the_texts_shown():
             )
 
 
+def test_texts_that_are_shown_are_among_those_searched():
+    corpus = toy_corpus(lengths=(5, 1, 9, 2, 4, 12, 7, 3))
+    rows, _ = observed(Adversary(**{**QUICK, "searched": 5, "matched": 3, "shown": 2}), corpus)
+    said = trained(rows)[trained(rows)["length"] > 1]
+    there = {
+        name: set(said.index[said[column].notna()])
+        for name, column in (("searched", "best@0.01"), ("matched", "capped@0.01"), ("shown", "weights"))
+    }
+    assert there["shown"] <= there["matched"] <= there["searched"] < set(said.index)
+    assert set(said.index[said["search_weights"].notna()]) == there["shown"]
+    for _, row in said[said["weights"].notna()].iterrows():
+        assert float(jensen_shannon(row["weights"], row["search_weights"])) == pytest.approx(
+            row["best@0.01"], abs=1e-4
+        )
+    unsearched, _ = observed(Adversary(**{**QUICK, "searched": 0, "shown": 2}), corpus)
+    assert trained(unsearched)["weights"].notna().sum() == 2 and unsearched["search_weights"].isna().all()
+
+
 def test_a_two_layer_decoder_is_searched_and_its_optimum_unknown():
     corpus = toy_corpus(query=True, labels=("no", "yes", "maybe"))
     rows, _ = observed(Adversary(**QUICK), corpus)

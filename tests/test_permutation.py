@@ -1,10 +1,20 @@
 """Permutation (JW-4): fast and brute-force roads, and the closed form of its moments."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from attentest.evidence.permutation import medians, orders, output_changes, permuted
+from attentest.evidence.permutation import (
+    medians,
+    orders,
+    output_changes,
+    permuted,
+    permuted_logits,
+    shared_orders,
+)
 from attentest.experiments.contract import Sources, Subject
 from attentest.experiments.permutation import Permutation
 from attentest.model.decoder import distribution
@@ -36,21 +46,60 @@ def test_every_order_of_three_tokens_is_as_likely_as_the_others():
     assert len(counts) == 6 and (counts - 1000).abs().max() < 150
 
 
+def plain_permutations(reading, count, rng):
+    """The weights of each text under the shared orders, written out and padded with zeros."""
+    given = torch.zeros(len(reading.weights), count, reading.weights.shape[1])
+    for texts, order in shared_orders(reading.mask.sum(1), count, rng=rng):
+        for text in texts.tolist():
+            for variant in range(count):
+                given[text, variant, : len(order)] = reading.weights[text][order[:, variant]]
+    return given
+
+
 @pytest.mark.parametrize("query", [False, True], ids=["values", "two-layer"])
-def test_many_permutations_at_once_equal_one_at_a_time(query):
+def test_many_permutations_at_once_equal_one_at_a_time(query, monkeypatch):
     corpus = toy_corpus(query=query)
     model = toy_model(corpus)
     reading = reading_of(model, corpus)
-    assert (reading.values is None) == query, "both roads of decide are meant to be taken"
+    assert (reading.values is None) == query, "both roads are meant to be taken"
+    given = plain_permutations(reading, 20, seeded(3))
     with torch.no_grad():
-        together = output_changes(model, reading, 20, rng=seeded(3))
         own = distribution(model.decide(reading))
-        orders = permuted(reading.weights, reading.mask, 20, rng=seeded(3))
         alone = [
-            0.5 * (distribution(model.decide(reading, orders[:, n].contiguous())) - own).abs().sum(-1)
+            0.5 * (distribution(model.decide(reading, given[:, n].contiguous())) - own).abs().sum(-1)
             for n in range(20)
         ]
+        asked = []
+        decide = model.decide
+        monkeypatch.setattr(model, "decide", lambda *args: asked.append(len(args)) or decide(*args))
+        together = output_changes(model, reading, 20, rng=seeded(3))
+    assert asked == ([1, 2] if query else [1]), "an affine decision is not asked again"
     torch.testing.assert_close(together, torch.stack(alone, dim=1), atol=1e-6, rtol=1e-4)
+
+
+def test_impossible_answers_stay_impossible():
+    corpus = toy_corpus(query=True)
+    model = toy_model(corpus, decoder="affine")
+    batch = toy_batch(model, corpus)
+    answers = torch.ones(len(batch.tokens), len(model.labels), dtype=torch.bool)
+    answers[:, 0] = False
+    with torch.no_grad():
+        reading = model.read(replace(batch, answers=answers))
+        logits = permuted_logits(model, reading, 5, rng=seeded())
+        told = model.decide(reading, plain_permutations(reading, 5, seeded()))
+    assert reading.values is not None and torch.isneginf(logits[..., 0]).all()
+    torch.testing.assert_close(logits, told, atol=1e-6, rtol=1e-4)
+
+
+def test_shared_orders_are_uniform_at_every_length():
+    """Grown from one length to the next, and independent from one column to the next."""
+    lengths = torch.tensor([4, 1, 2, 4, 3])
+    seen = {len(order): (texts, order) for texts, order in shared_orders(lengths, 24_000, rng=seeded())}
+    assert {size: texts.tolist() for size, (texts, _) in seen.items()} == {1: [1], 2: [2], 3: [4], 4: [0, 3]}
+    for size, (_, order) in seen.items():
+        kinds, counts = order.unique(dim=1, return_counts=True)
+        assert kinds.shape[1] == math.factorial(size), "every order occurs"
+        assert (counts / 24_000 * len(counts) - 1).abs().max() < 0.15, "each as often as any other"
 
 
 def test_chunks_change_nothing_but_memory(monkeypatch):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import ClassVar, final
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from attentest.corpus.batch import buckets
 from attentest.evidence.adversary import Adversary as Found
 from attentest.evidence.adversary import strongest_adversary
 from attentest.evidence.matched import best_permutation, capped
@@ -19,13 +19,13 @@ from attentest.evidence.search import PublishedSearch
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.experiments.controls import beside_controls, controls
 from attentest.experiments.rows import begun
-from attentest.experiments.shown import shown
+from attentest.experiments.shown import nested
 from attentest.findings import adversary
 from attentest.model.config import ModelConfig
 from attentest.model.divergence import attainable
 from attentest.model.projection import uniform
-from attentest.model.reader import TEXTS, TOKENS
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.reader import readings
+from attentest.model.seam import Reading
 from attentest.model.selection import selected
 from attentest.refusal import Refusal
 
@@ -42,13 +42,13 @@ class Adversary(AbstractExperiment):
     """The largest divergence within a tolerance of the output (JW-5): exact, searched, matched, and nulls.
 
     Searching costs a hundred times what the exact optimum does, so at most `searched` texts of the trained
-    model are searched, and for `matched` of them the fairer opponents; of several classes, where every text
-    takes linear programmes, `programmed` are solved. All are spread over the split.
+    model are searched, and for `matched` the fairer opponents are sought; of several classes, where each text
+    takes linear programmes, `programmed` are solved. All are spread over the split, the fewer among the more.
     """
 
     name: ClassVar[str] = "adversary"
     cite: ClassVar[str] = "jain2019attention"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     candidates: int = 5
     steps: int = 500
@@ -79,69 +79,73 @@ class Adversary(AbstractExperiment):
             yield from self._observe(each, torch.Generator().manual_seed(int(rng.integers(2**63))))
 
     def _observe(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
-        model = subject.model
-        trained = subject.name == "trained"
-        searched = shown(subject, self.searched, self.texts) if trained else set()
-        opposed = shown(subject, self.matched, self.texts) if trained else set()
-        whole = shown(subject, self.shown, self.texts) if trained else set()
-        solved = shown(subject, self.programmed, self.texts)
-        for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
-            with torch.no_grad():
-                reading = model.read_distinct(subject.texts.batch(rows).to(model.device))
+        counts = (self.searched, self.matched, self.shown, self.programmed)
+        searched, opposed, whole, solved = nested(subject, counts, self.texts)
+        found: dict[int, Row] = {}
+        if subject.name != "trained":  # a control needs neither opponents nor pictures
+            whole = set()
+        else:
+            for at, opponent in chain(
+                self._searched(subject, searched, rng), _matched(subject, opposed, rng)
+            ):
+                found[at] = found.get(at, {}) | opponent
+        for rows, reading in readings(subject.model, subject.texts):
             several = reading.values is not None and reading.values.shape[2] > 2
             columns, vectors = exact(reading, _places(rows, solved) if several else None, rng)
-            columns |= matched(reading, _places(rows, opposed), rng)
-            more, best = self._searched(model, reading, _places(rows, searched), rng)
-            columns, vectors = {name: c.cpu() for name, c in (columns | more).items()}, vectors | best
+            numbers = {name: column.tolist() for name, column in columns.items()}
             for place, row in enumerate(begun(subject, rows, reading)):
-                kept = _vectors(vectors, place, row["length"]) if rows[place] in whole else {}
+                kept = {**NOT_LOOKED_FOR, **found.get(int(rows[place]), {})}
+                if rows[place] in whole:
+                    kept |= {
+                        name: vector[place, : row["length"]].tolist() for name, vector in vectors.items()
+                    }
+                else:
+                    kept["search_weights"] = None
                 yield {
                     **row,
                     "epsilon": PUBLISHED[reading.query is not None],
                     "proved": reading.values is not None and not several,
-                    **{name: float(column[place]) for name, column in columns.items()},
-                    **dict.fromkeys(VECTORS),
+                    **{name: column[place] for name, column in numbers.items()},
                     **kept,
                 }
 
     def _searched(
-        self, model: AttentionModel, reading: Reading, sought: Tensor, rng: torch.Generator
-    ) -> tuple[Columns, Vectors]:
-        """The published search with and without its pair term."""
-        columns = {f"{name}@{e:g}": _nothing(reading) for name in SEARCHES for e in PUBLISHED}
-        vectors = {"search_weights": torch.zeros_like(reading.weights)}
-        if not len(sought):
-            return columns, vectors
-        part = selected(reading, sought.to(reading.mask.device))
+        self, subject: Subject, sought: set[int], rng: torch.Generator
+    ) -> Iterator[tuple[int, Row]]:
+        """The published search with and without its pair term, of some texts in batches of their own."""
         pair = "distinct" if self.mode == "corrected" else "as-published"
         search = PublishedSearch(epsilons=PUBLISHED, candidates=self.candidates, steps=self.steps, pair=pair)
-        paired = search.run(model, part, rng=rng)
-        unpaired = replace(search, pair=None).run(model, part, rng=rng)
-        for name, found in zip(SEARCHES, (paired.last, paired.best, unpaired.best), strict=True):
-            _fill(columns, name, sought, found, part)
-        best = paired.weights[int(reading.query is not None)]
-        vectors["search_weights"][sought, : part.mask.shape[1]] = best.to(reading.weights)
-        return columns, vectors
+        for rows, reading in readings(subject.model, subject.texts, sought):
+            paired = search.run(subject.model, reading, rng=rng)
+            unpaired = replace(search, pair=None).run(subject.model, reading, rng=rng)
+            values = dict(zip(SEARCHES, (paired.last, paired.best, unpaired.best), strict=True))
+            weights = paired.weights[int(reading.query is not None)]
+            lengths = reading.mask.sum(1).tolist()
+            for place, columns in enumerate(_by_text(values, reading)):
+                best = weights[place, : lengths[place]].tolist()
+                yield int(rows[place]), columns | {"search_weights": best}
 
 
-def matched(reading: Reading, there: Tensor, rng: torch.Generator) -> Columns:
+def _matched(subject: Subject, there: set[int], rng: torch.Generator) -> Iterator[tuple[int, Row]]:
     """The two opponents that are no peakier than the own attention, where the decision is affine."""
-    columns = {f"{name}@{e:g}": _nothing(reading) for name in ("permuted", "capped") for e in PUBLISHED}
-    if reading.values is None or reading.bias is None or not len(there):
-        return columns
-    part = selected(reading, there.to(reading.mask.device))
-    assert part.values is not None and part.bias is not None
-    these = (part.weights, part.values, part.bias, part.mask, PUBLISHED)
-    _fill(columns, "permuted", there, best_permutation(*these, rng=rng).divergence, part)
-    _fill(columns, "capped", there, capped(*these, rng=rng).divergence, part)
-    return columns
+    for rows, reading in readings(subject.model, subject.texts, there):
+        if reading.values is None or reading.bias is None:
+            return
+        these = (reading.weights, reading.values, reading.bias, reading.mask, PUBLISHED)
+        values = {
+            "permuted": best_permutation(*these, rng=rng).divergence,
+            "capped": capped(*these, rng=rng).divergence,
+        }
+        yield from zip(rows.tolist(), _by_text(values, reading), strict=True)
 
 
-def _fill(columns: Columns, name: str, there: Tensor, divergence: Tensor, part: Reading) -> None:
-    """Enter one value a tolerance; a text of one token leaves attention no choice, hence NaN."""
-    for epsilon, found in zip(PUBLISHED, divergence, strict=True):
-        column = columns[f"{name}@{epsilon:g}"]
-        column[there] = found.to(column).masked_fill(_alone(part), float("nan"))
+def _by_text(values: Mapping[str, Tensor], reading: Reading) -> list[Row]:
+    """One value a name and tolerance; a text of one token leaves attention no choice, hence NaN."""
+    alone = _alone(reading)
+    names = [f"{name}@{epsilon:g}" for name in values for epsilon in PUBLISHED]
+    found = torch.cat([divergence.double() for divergence in values.values()])
+    columns = found.masked_fill(alone, float("nan")).T.tolist()
+    return [dict(zip(names, numbers, strict=True)) for numbers in columns]
 
 
 def exact(reading: Reading, there: Tensor | None, rng: torch.Generator) -> tuple[Columns, Vectors]:
@@ -156,7 +160,7 @@ def exact(reading: Reading, there: Tensor | None, rng: torch.Generator) -> tuple
     own = reading.weights.double()
     alone = _alone(reading)
     columns["attainable"] = attainable(own, reading.mask).masked_fill(alone, float("nan"))
-    vectors = {"weights": reading.weights, "exact_weights": torch.zeros_like(reading.weights)}
+    vectors = {"weights": reading.weights, "exact_weights": torch.full_like(reading.weights, torch.nan)}
     if reading.values is None or (there is not None and not len(there)):
         return columns, vectors
     several = reading.values.shape[2] > 2
@@ -198,8 +202,8 @@ def _nothing(reading: Reading) -> Tensor:
     return torch.full((len(reading.mask),), nan, dtype=torch.float64, device=reading.mask.device)
 
 
-VECTORS = ("weights", "exact_weights", "search_weights")
-
-
-def _vectors(vectors: Vectors, place: int, length: int) -> Row:
-    return {name: vectors[name][place, :length].tolist() for name in VECTORS}
+# What a row has of an opponent that was not looked for.
+NOT_LOOKED_FOR: Row = {
+    **{f"{name}@{e:g}": float("nan") for name in (*SEARCHES, "permuted", "capped") for e in PUBLISHED},
+    **dict.fromkeys(("weights", "exact_weights", "search_weights")),
+}

@@ -35,7 +35,7 @@ class HeatMap(AbstractExperiment):
 
     name: ClassVar[str] = "heat-map"
     cite: ClassVar[str] = "jain2019attention"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     texts: str = ""  # as corpus:id, separated by spaces
     permutations: int = 100

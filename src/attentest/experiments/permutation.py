@@ -25,7 +25,7 @@ class Permutation(AbstractExperiment):
 
     name: ClassVar[str] = "permutation"
     cite: ClassVar[str] = "jain2019attention"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     permutations: int = 100
 

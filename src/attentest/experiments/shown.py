@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from attentest.experiments.contract import Subject
@@ -12,7 +14,16 @@ def shown(subject: Subject, count: int, ids: str = "") -> set[int]:
 
     A vector for every word of every text would fill a store; numbers are kept of all texts, vectors of these.
     """
+    return nested(subject, (count,), ids)[0]
+
+
+def nested(subject: Subject, counts: Sequence[int], ids: str = "") -> list[set[int]]:
+    """Like `shown` for several counts, each set within the larger ones: a text shown has all its numbers."""
     examples = subject.texts.examples
-    spread = np.linspace(0, len(examples) - 1, min(count, len(examples))).astype(int)
-    named = set(ids.split())
-    return {*spread.tolist(), *(row for row, example in enumerate(examples) if example.id in named)}
+    names = set(ids.split())
+    named = {row for row, example in enumerate(examples) if example.id in names}
+    rows, sets = np.arange(len(examples)), {}
+    for count in sorted(counts, reverse=True):
+        rows = rows[np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(int)]
+        sets[count] = {*rows.tolist(), *named}
+    return [sets[count] for count in counts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 import torch
@@ -16,9 +16,13 @@ from attentest.model.seam import AttentionModel, Reading
 TEXTS, TOKENS = 128, 16_384
 
 
-def readings(model: AttentionModel, split: IndexedSplit) -> Iterator[tuple[np.ndarray, Reading]]:
-    """Every batch of the split with the rows it holds."""
-    for rows in buckets(split.lengths, TEXTS, tokens=TOKENS):
+def readings(
+    model: AttentionModel, split: IndexedSplit, among: Collection[int] | None = None
+) -> Iterator[tuple[np.ndarray, Reading]]:
+    """Every batch of the split, or of some rows `among` it, with the rows it holds."""
+    chosen = np.arange(len(split)) if among is None else np.array(sorted(among), dtype=np.int64)
+    for places in buckets(split.lengths[chosen], TEXTS, tokens=TOKENS):
+        rows = chosen[places]
         with torch.no_grad():
             yield rows, model.read_distinct(split.batch(rows).to(model.device))
 
