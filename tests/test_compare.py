@@ -30,7 +30,6 @@ from attentest.report.translation import (
     DEV_FROM_TRAIN,
     ENCODERS,
     MEASURES,
-    OF_ONE_TEXT,
     SIZES,
     wanted,
 )
@@ -68,6 +67,7 @@ SHELF = {name: "embedded" if "simulated" in name else "here" for name in CORPORA
 DEMANDED = {"paper", "table", "dataset", "model", "attention", "projection", "class", "measure"}
 DEMANDED |= {"published", "ours", "low", "high", "agrees"}
 TAU = "tau_attention_gradient"
+OF_ONE_TEXT = "tau_attention_gradient_single_example"
 
 
 def number(value=0.34, *, dataset="SST", of_class="0", measure=TAU, table="Table2_slides", std=math.nan):
@@ -248,7 +248,7 @@ def package_numbers(tmp_path):
 def test_every_word_of_the_published_tables_has_one_of_ours(tmp_path):
     numbers = package_numbers(tmp_path)
     assert len(numbers) == 336
-    results = [n for n in numbers if n["table"] != "text" and n["measure"] not in OF_ONE_TEXT]
+    results = [n for n in numbers if n["table"] != "text"]
     assert {n["dataset"] for n in results} == set(DATASETS)
     assert {n["measure"] for n in results} == {*MEASURES, *SIZES}
     assert {n["model"] for n in results} - {""} <= set(ENCODERS)
@@ -447,7 +447,7 @@ def test_sizes_come_from_the_corpus(tmp_path, store):
         (line("Anemia", TAU, "0.4"), "needs credentials", "attentest corpora describe mimic-anemia"),
         (line("Reuters", TAU, "0.4"), "no corpus is called 'Reuters'", "corpora list"),
         (line("SST", "charm", "0.4"), "'charm' is no measure of ours", "experiment/measure"),
-        (line("IMDB(example)", OF_ONE_TEXT[0], "0.29"), "about one text", "observation"),
+        (line("IMDB(example)", OF_ONE_TEXT, "0.29", "0"), "not run", "attentest study .*--corpus imdb"),
         (line("SST", TAU, "0.4", "1"), "undefined .one token", "More seeds"),
         (line("SST", "tau_attention_loo", "0.4"), "no tau-loo for predicted=negative", "More seeds"),
     ],
@@ -460,6 +460,14 @@ def test_what_is_missing_says_why_and_the_way_out(tmp_path, store, asked, reason
     [gap] = document["missing"]
     assert re.search(reason, gap["reason"]) and re.search(way_out, gap["way_out"])
     assert gap["published"] == float(asked[8]) and set(gap) >= DEMANDED - {"ours", "low", "high", "agrees"}
+
+
+def test_a_number_of_one_text_is_laid_beside_ours_of_that_text(tmp_path, store):
+    pictured = finding(experiment="heat-map", group="test/neg/231_1", estimate=0.25, seeds=3)
+    other = finding(experiment="heat-map", group="test/pos/1652_10", estimate=0.9, seeds=3)
+    put(store, [pictured, other], "imdb", seeds=3)
+    [row] = compared(tmp_path, store, line("IMDB(example)", OF_ONE_TEXT, "0.29"))["rows"]
+    assert (row["ours"], row["corpus"], row["agrees"]) == (0.25, "imdb", "agrees")
 
 
 def test_parameters_of_the_text_are_neither_compared_nor_missing(tmp_path, store):

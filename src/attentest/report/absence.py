@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from attentest.report.translation import OF_ONE_TEXT, SIZES, Wanted
+from attentest.report.translation import SIZES, Wanted
 from attentest.studies.recipe import Study
 
 PRESENT = ("here", "embedded", "registered")
@@ -22,11 +22,6 @@ class Absence:
 
 def absence(wanted: Wanted, study: Study, name: str, shelf: Mapping[str, str], tried: list[str]) -> Absence:
     """Why there is no row. `shelf` says of each corpus whether it is here, `tried` why cells say nothing."""
-    if wanted.statistic in OF_ONE_TEXT:
-        return Absence(
-            "about one text of a figure; findings are about all texts",
-            "The rows of an observation cell hold each text's own values.",
-        )
     if wanted.statistic not in SIZES and not wanted.measure:
         return Absence(
             f"{wanted.statistic!r} is no measure of ours", "Write it as experiment/measure in the CSV."

@@ -18,11 +18,13 @@ class Dataset:
     corpus: str
     labels: tuple[str, ...] = ()
     stand_in: str | None = None  # imitates the corpus, so it is shown beside it and never judged
+    text: str = ""  # the one text of a figure, by its id
 
 
 DATASETS = {
     "SST": Dataset("sst", ("negative", "positive")),
     "IMDB": Dataset("imdb", ("negative", "positive")),
+    "IMDB(example)": Dataset("imdb", text="test/neg/231_1"),
     "ADR Tweets": Dataset("adr", ("no", "yes")),
     "20News": Dataset("20news", ("baseball", "hockey")),
     "AG News": Dataset("agnews", ("world", "business")),
@@ -49,6 +51,8 @@ MEASURES = {
     "tau_attention_gradient_sig_frac": "importance/tau-gradient-significant",
     "tau_attention_loo": "importance/tau-loo",
     "tau_attention_loo_sig_frac": "importance/tau-loo-significant",
+    "tau_attention_gradient_single_example": "heat-map/tau-gradient",
+    "median_permutation_delta_y_single_example": "heat-map/median-output-change",
     "test_f1": "performance/f1",
     "test_accuracy": "performance/accuracy",
     "test_micro_f1": "performance/accuracy",  # one answer a text: micro-averaged F1 is accuracy
@@ -65,10 +69,6 @@ DEV_FROM_TRAIN |= {"babi-1-simulated", "babi-2-simulated", "babi-3-simulated"}
 # ours, so they are neither compared nor missing.
 PARAMETERS = ("text",)
 
-# Numbers about one text of a figure; findings are about all texts.
-OF_ONE_TEXT = ("tau_attention_gradient_single_example", "median_permutation_delta_y_single_example")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
     """What of ours a published number is to be laid beside. An empty label means all texts."""
@@ -80,6 +80,7 @@ class Wanted:
     projection: str
     statistic: str  # experiment/measure, or one of SIZES
     label: str
+    text: str = ""
 
     @property
     def experiment(self) -> str:
@@ -93,8 +94,8 @@ class Wanted:
 
     @property
     def group(self) -> str:
-        """The finding's group: a class of Table 2 is the predicted one (A21)."""
-        return f"predicted={self.label}" if self.label else "overall"
+        """The finding's group: one text, or a class, which in Table 2 is the predicted one (A21)."""
+        return self.text or (f"predicted={self.label}" if self.label else "overall")
 
 
 def wanted(number: PublishedNumber) -> Wanted:
@@ -108,6 +109,7 @@ def wanted(number: PublishedNumber) -> Wanted:
         projection=number["projection"],
         statistic=MEASURES.get(number["measure"], number["measure"]),
         label=_label(number, dataset),
+        text=dataset.text,
     )
 
 
@@ -119,6 +121,6 @@ def place(number: PublishedNumber) -> tuple[str, str, str]:
 def _label(number: PublishedNumber, dataset: Dataset) -> str:
     said = number["class"]
     labels = ORDERS.get(place(number), dataset.labels)
-    if said in ("", "Overall"):
+    if said in ("", "Overall") or dataset.text:
         return ""
     return labels[int(said)] if said in map(str, range(len(labels))) else said
