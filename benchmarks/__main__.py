@@ -27,7 +27,7 @@ from attentest.model.config import ModelConfig
 from attentest.model.optimiser import RowAdam
 from attentest.model.protocol import resolved
 from attentest.model.training import Training
-from benchmarks import adversaries, erasure, gradients, statistics
+from benchmarks import adversaries, erasure, gradients, memory, removal, statistics
 from benchmarks.made import LONG, SHORT, Row, Size, bench, made_corpus, seconds
 from benchmarks.plain import PlainHAN, PlainModel, plain_epoch, plain_han_epoch, plain_permutations
 
@@ -135,7 +135,7 @@ def permutation(size: Size) -> Row:
             for reading in batches:
                 plain_permutations(model, reading, 100, torch.Generator().manual_seed(0))
 
-    return f"100 permutations, {size.name}", seconds(plain, 1), seconds(ours), "fetching weights in random order"
+    return f"100 permutations, {size.name}", seconds(plain, 1), seconds(ours), "fetching weights by order"
 
 
 def intervals() -> Row:
@@ -196,6 +196,7 @@ def main() -> None:
         permutation(SHORT),
         permutation(LONG),
         *adversaries.rows(),
+        *removal.rows(),
         *statistics.rows(),
         intervals(),
         tokeniser(),
@@ -217,6 +218,14 @@ def main() -> None:
         if row is not None:
             name, plain, ours, bound = row
             lines.append(f"| {name} | {plain:.4g} s | {ours:.4g} s | {plain / ours:.1f}x | {bound} |")
+    lines += [
+        "",
+        f"## Memory: {memory.TEXTS.name}, bilstm, a process each",
+        "",
+        "| experiment | before, MB | at its peak, MB |",
+        "| --- | ---: | ---: |",
+        *(f"| {name} | {before:,.0f} | {peak:,.0f} |" for name, before, peak in memory.rows()),
+    ]
     OUT.write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 

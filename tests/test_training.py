@@ -127,7 +127,7 @@ def test_the_rarer_class_weighs_more():
     corpus = toy_corpus(lengths=(3,) * 9)
     few = replace(corpus, train=tuple(e for n, e in enumerate(corpus.train) if e.label == "no" or n == 1))
     training = Training(toy_model(few), few)
-    assert float(training.positive_weight) == 5 / 1  # N / N_pos - 1 with five "no" and one "yes"
+    assert float(training.objective.positive_weight) == 5 / 1  # N / N_pos - 1 with five "no" and one "yes"
 
 
 def test_a_guide_decides_where_a_model_looks(planted):

@@ -16,6 +16,7 @@ from attentest.experiments.contract import AbstractExperiment
 from attentest.findings.claims import Claim
 from attentest.findings.conclusions import CONCLUSIONS
 from attentest.model.config import ModelConfig
+from attentest.model.losses import Loss
 from attentest.model.protocol import resolved
 from attentest.store.cell import Cell
 from attentest.store.store import Store
@@ -75,6 +76,8 @@ class Planner:
             inputs["guide"] = config.guide
         if config.start_from:
             inputs["start"] = config.start_from
+        if imitated := Loss.parse(config.loss).imitated:
+            inputs["imitated"] = imitated
         return self.add(
             Cell(
                 stage="model",
@@ -85,10 +88,14 @@ class Planner:
             )
         )
 
-    def reading(self, model: Cell, corpus: Cell, splits: tuple[str, ...] = ("test",)) -> Cell:
-        """The model's logits and weights on some splits."""
+    def reading(
+        self, model: Cell, corpus: Cell, splits: tuple[str, ...] = ("test",), *, scores: bool = False
+    ) -> Cell:
+        """The model's logits and weights on some splits, with `scores` also what the weights were made of."""
         inputs = {"model": model.key, "corpus": corpus.key}
-        config = {"splits": list(splits)}
+        config: dict[str, Any] = {"splits": list(splits)}
+        if scores:
+            config["scores"] = True
         return self.add(Cell(stage="reading", version=READING_VERSION, config=config, inputs=inputs))
 
     def observation(
@@ -108,12 +115,16 @@ class Planner:
         return self.add(Cell(stage="observation", version=step.version, config=spelled(step), inputs=inputs))
 
     def _bound(self, wanted: ModelConfig, known: Mapping[str, Cell], corpus: Cell) -> ModelConfig:
-        """A sibling may name the subject, or a sibling before it, as its guide or its start."""
+        """A sibling may name the subject, or a sibling before it, as its guide, start or model to imitate."""
         if wanted.guide and wanted.guide in known:
             guide = self.reading(known[wanted.guide], corpus, ALL_SPLITS)
             wanted = replace(wanted, guide=guide.key)
         if wanted.start_from and wanted.start_from in known:
             wanted = replace(wanted, start_from=known[wanted.start_from].key)
+        loss = Loss.parse(wanted.loss)
+        if loss.imitated in known:
+            base = self.reading(known[loss.imitated], corpus, ALL_SPLITS, scores=True)
+            wanted = replace(wanted, loss=loss.bound(base.key))
         return wanted
 
     def study(self, study: Study) -> list[Cell]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 
 from attentest.bench.corpora import stored_corpus
-from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Corpus, Split
 from attentest.experiments.contract import Sources
 from attentest.model.config import ModelConfig
 from attentest.model.files import from_files
-from attentest.model.reader import readings
+from attentest.model.imitation import Said, said
 from attentest.model.seam import AttentionModel
+from attentest.model.text_rows import text_rows
 from attentest.store.cell import Cell, short
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
@@ -24,24 +22,18 @@ def load_model(store: Store, key: str, device: str) -> AttentionModel:
     return from_files(lambda name: store.read(key, name), f"cell {short(key)}").to(device)
 
 
-def reading_rows(model: AttentionModel, corpus: Corpus, split: Split) -> pd.DataFrame:
-    """id, split, label, logits, weights: one row a text, in the order of the split, padding cut off."""
-    indexed = IndexedSplit(corpus.splits()[split], model.vocabulary, corpus.labels)
-    found: dict[int, dict[str, Any]] = {}
-    for rows, reading in readings(model, indexed):
-        logits = model.decide(reading).cpu().numpy()
-        weights = reading.weights.cpu().numpy()
-        lengths = reading.mask.sum(1).tolist()
-        for place, row in enumerate(rows):
-            example = indexed.examples[row]
-            found[int(row)] = {
-                "id": example.id,
-                "split": split,
-                "label": example.label,
-                "logits": logits[place],
-                "weights": weights[place, : lengths[place]],
-            }
-    return pd.DataFrame([found[row] for row in sorted(found)])
+def reading_rows(
+    model: AttentionModel, corpus: Corpus, split: Split, *, scores: bool = False
+) -> pd.DataFrame:
+    """id, split, label, logits, weights (and scores): one row a text, in the order of the split."""
+    return pd.DataFrame(text_rows(model, corpus, split, scores=scores))
+
+
+def said_in(store: Store, reading: str) -> dict[str, Said]:
+    """What the model of a reading cell said of its texts, for another to imitate."""
+    rows = from_parquet(store.read(reading, "readings.parquet")).to_dict("records")
+    base = ModelConfig.of(store.cell(store.cell(reading).inputs["model"]).config)
+    return said(rows, base.projection)
 
 
 class Stored(Sources):

@@ -19,7 +19,7 @@ from safetensors.torch import load as load_tensors
 from attentest.bench.conclusion import conclude, generator
 from attentest.bench.corpora import prepare_corpus, stored_corpus
 from attentest.bench.kept import Kept, whole_steps
-from attentest.bench.subjects import Stored, load_model, reading_rows
+from attentest.bench.subjects import Stored, load_model, reading_rows, said_in
 from attentest.corpus.vectors import fingerprint, load_vectors
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.corpus.word2vec import train_vectors
@@ -43,7 +43,7 @@ def train_model(cell: Cell, store: Store, device: str, report: Report) -> dict[s
     """Build and train; goes on where a killed run stopped."""
     corpus, vocabulary = stored_corpus(store, cell.inputs["corpus"])
     config = ModelConfig.of(cell.config)
-    vectors = guide = start = None
+    vectors = guide = start = base = None
     if config.vectors.startswith("file:"):
         vectors = planned_vectors(cell, vocabulary)
     elif config.vectors.startswith("word2vec"):
@@ -54,11 +54,14 @@ def train_model(cell: Cell, store: Store, device: str, report: Report) -> dict[s
         guide = {row["id"]: np.array(row["weights"]) for row in rows.to_dict("records")}
     if "start" in cell.inputs:
         start = load_tensors(store.read(cell.inputs["start"], "model.safetensors"))
+    if "imitated" in cell.inputs:
+        base = said_in(store, cell.inputs["imitated"])
     model = build(config, corpus, vocabulary, vectors=vectors, guide=guide, start=start).to(device)
     with whole_steps() as let_go:
         training = Training(
             model,
             corpus,
+            base=base,
             checkpoint=Kept(store, cell.key),
             on_progress=_sometimes(report, let_go),
             save_every=seconds_between_saves(),
@@ -114,7 +117,8 @@ def read_model(cell: Cell, store: Store, device: str, report: Report) -> dict[st
     """Logits and weights of every text of the splits."""
     corpus, _ = stored_corpus(store, cell.inputs["corpus"])
     model = load_model(store, cell.inputs["model"], device)
-    rows = pd.concat([reading_rows(model, corpus, split) for split in cell.config["splits"]])
+    scores = cell.config.get("scores", False)
+    rows = pd.concat([reading_rows(model, corpus, split, scores=scores) for split in cell.config["splits"]])
     return {"readings.parquet": to_parquet(rows)}
 
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
+from attentest.corpus.anonymised import anonymised
 from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Corpus
 from attentest.model.config import ModelConfig
@@ -26,12 +27,13 @@ Row = dict[str, Any]
 class Subject:
     """A trained model with the texts it is asked about, and its siblings.
 
-    `model` loads on first use: an experiment that works on stored readings runs without the weights.
+    `model` loads on first use: an experiment that works on stored readings runs without the weights. A model
+    that omits words has a corpus of its own, without them.
     """
 
     def __init__(self, corpus: Corpus, config: ModelConfig, sources: Sources, name: str = "trained") -> None:
-        self.corpus, self.config, self.name = corpus, config, name
-        self._sources = sources
+        self.corpus, self.config, self.name = anonymised(corpus, config.omit), config, name
+        self._whole, self._sources = corpus, sources
 
     @cached_property
     def model(self) -> AttentionModel:
@@ -52,7 +54,7 @@ class Subject:
     def sibling(self) -> Mapping[str, Subject]:
         """The models `siblings` asked for, trained already."""
         configs = self._sources.siblings
-        return {name: Subject(self.corpus, configs[name], self._sources, name) for name in configs}
+        return {name: Subject(self._whole, configs[name], self._sources, name) for name in configs}
 
 
 class Sources(ABC):

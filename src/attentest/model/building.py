@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attentest.corpus.anonymised import anonymised
 from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Corpus
 from attentest.corpus.vocabulary import PAD, Vocabulary
@@ -45,8 +46,8 @@ def build(
 
 
 def training_split(config: ModelConfig, corpus: Corpus, vocabulary: Vocabulary) -> IndexedSplit:
-    """The training texts under the labels they are taught with: the gold ones, or those shuffled."""
-    split = IndexedSplit(corpus.train, vocabulary, corpus.labels)
+    """The training texts as they are taught: without what is omitted, under gold or shuffled labels."""
+    split = IndexedSplit(anonymised(corpus, config.omit).train, vocabulary, corpus.labels)
     if config.labels == "shuffled":
         np.random.default_rng([config.seed, 1]).shuffle(split.labels)
     return split

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
+from attentest.corpus.marks import RATIONALE, vocabulary_of
 from attentest.model.attention import ATTENTIONS, LAST_STATE
 from attentest.model.catalogue import ENCODERS
 from attentest.model.decoder import DECODERS
-from attentest.model.log_odds import LOG_ODDS, regularisation
+from attentest.model.log_odds import LOG_ODDS
+from attentest.model.losses import IMITATE, IMPERMISSIBLE, TASK, Loss
 from attentest.model.projection import Projection
 from attentest.refusal import Refusal, look_up
 
@@ -33,7 +35,8 @@ class ModelConfig:
     start_from: str | None = None  # key of the model cell whose parameters are the starting point
     freeze: tuple[str, ...] = ()  # parts that are not trained: embedding, encoder, attention, decoder
     labels: Literal["gold", "shuffled"] = "gold"
-    loss: str = "task"  # or log-odds(FACTOR), which adds FACTOR * JSD(attention, log-odds attention)
+    loss: str = TASK  # or log-odds(FACTOR), imitate(KEY, LAMBDA), impermissible(LAMBDA, WORDS): see losses.py
+    omit: str = ""  # words that are cut out of every text, or <rationale>: the anonymised control
     # The protocol.
     epochs: int | None = None
     batch_size: int | None = None
@@ -60,7 +63,11 @@ class ModelConfig:
                 needs="no projection of its own (leave softmax)",
                 way_out="There is one unit, so its weight is 1 under every projection.",
             )
-        _check_log_odds(self, projection)
+        _check_steering(self, projection)
+        loss = Loss.parse(self.loss)
+        for words in (self.omit, loss.of if loss.name == IMPERMISSIBLE else ""):
+            if words not in ("", RATIONALE):
+                vocabulary_of(words)
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> ModelConfig:
@@ -101,6 +108,7 @@ WORDS = (
     "start_from",
     "labels",
     "loss",
+    "omit",
 )
 CHOICES = {"sizes": ("code", "paper"), "labels": ("gold", "shuffled")}
 REAL = {"learning_rate": math.inf, "weight_decay": math.inf, "dropout": 1.0, "clip": math.inf}
@@ -135,18 +143,20 @@ def _check_values(values: Mapping[str, Any]) -> None:
             raise _wrong(name, value, f"a whole number from {least} to {most}")
 
 
-def _check_log_odds(config: ModelConfig, projection: Projection) -> None:
-    """Words have log-odds, sentences have none; and only weights that are learnt can be regularised."""
-    regularised = regularisation(config.loss) > 0
-    if config.encoder.startswith("han-") and (regularised or config.attention == LOG_ODDS):
+def _check_steering(config: ModelConfig, projection: Projection) -> None:
+    """Some losses are about words, which sentences are not; and only learnt weights can be steered."""
+    loss = Loss.parse(config.loss)
+    steered = loss.factor > 0
+    of_words = config.attention == LOG_ODDS or (steered and loss.name != IMITATE)
+    if config.encoder.startswith("han-") and of_words:
         raise Refusal(
-            LOG_ODDS,
+            LOG_ODDS if config.attention == LOG_ODDS else loss.name,
             got=f"the encoder {config.encoder!r}",
             needs="an encoder whose units of attention are words",
             way_out=f"Use {config.encoder.removeprefix('han-')!r}, for example.",
         )
     fixed = config.attention in (LOG_ODDS, LAST_STATE) or projection.name in ("uniform", "stored")
-    if regularised and fixed:
+    if steered and fixed:
         raise Refusal(
             f"loss {config.loss!r}",
             got=f"the attention {config.attention!r} with the projection {config.projection!r}",

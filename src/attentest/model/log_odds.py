@@ -8,8 +8,6 @@ had a say in: imposed on a model, trained under, or aimed at by a regulariser.
 from __future__ import annotations
 
 import importlib
-import math
-import re
 
 import numpy as np
 import torch
@@ -17,14 +15,13 @@ from jaxtyping import Bool, Float, Int
 from scipy import sparse
 from torch import Tensor, nn
 
-from attentest.corpus.batch import IndexedSplit
+from attentest.corpus.batch import Batch, IndexedSplit
 from attentest.corpus.vocabulary import RESERVED, Vocabulary
 from attentest.model.divergence import jensen_shannon
 from attentest.model.projection import softmax
 from attentest.refusal import Refusal
 
 LOG_ODDS = "log-odds"  # the attention; `log-odds(FACTOR)` is the loss
-TASK = "task"  # the loss of a training that is after nothing else
 
 Numbers = Int[Tensor, "batch token"]
 RealTokens = Bool[Tensor, "batch token"]
@@ -117,25 +114,6 @@ def _check_learnable(words: int, classes: int) -> None:
     )
 
 
-def regularisation(loss: str) -> float:
-    """The factor in `log-odds(FACTOR)`; 0 for `task`, the loss without a regulariser."""
-    if loss == TASK:
-        return 0.0
-    match = re.fullmatch(rf"{LOG_ODDS}\((.*)\)", loss)
-    try:
-        factor = float(match[1]) if match else math.nan
-    except ValueError:
-        factor = math.nan
-    if not 0 <= factor < math.inf:
-        raise Refusal(
-            "loss",
-            got=repr(loss),
-            needs=f"{TASK}, or {LOG_ODDS}(FACTOR) with a factor of at least 0",
-            way_out=f"For example {LOG_ODDS}(5).",
-        )
-    return factor
-
-
 class Regulariser(nn.Module):
     """`factor * JSD(attention, log-odds attention)` of every text."""
 
@@ -143,14 +121,6 @@ class Regulariser(nn.Module):
         super().__init__()
         self.factor, self.target = factor, target
 
-    def forward(self, weights: Attended, tokens: Numbers, mask: RealTokens) -> Float[Tensor, " batch"]:
+    def forward(self, weights: Attended, batch: Batch) -> Float[Tensor, " batch"]:
         """What each text adds to the loss."""
-        return self.factor * jensen_shannon(weights, self.target.weights(tokens, mask))
-
-
-def regulariser(
-    loss: str, split: IndexedSplit, vocabulary: Vocabulary, device: torch.device
-) -> Regulariser | None:
-    """What the loss adds to the task's; None where it adds nothing, so that nothing is fitted in vain."""
-    factor = regularisation(loss)
-    return Regulariser(factor, LogOddsAttention.fitted(split, vocabulary)).to(device) if factor else None
+        return self.factor * jensen_shannon(weights, self.target.weights(batch.tokens, batch.mask))

@@ -80,10 +80,10 @@ class BidirectionalLSTM(torch.autograd.Function):
         if not ctx.needs_input_grad[4]:
             # An importance asks for the gradient of the input alone, and there nearly every row stands once:
             # bringing vectors to their rows is less traffic than bringing gates there.
-            grad_rows = torch.zeros_like(rows)
+            of_rows = torch.zeros_like(rows)
             for side, half in enumerate(input_weights.chunk(2)):
-                grad_rows.index_add_(0, read[side], slopes[side] @ half)
-            return grad_rows, None, None, None, None, None
+                of_rows.index_add_(0, read[side], slopes[side] @ half)
+            return of_rows, None, None, None, None, None
         by_row = slopes.new_zeros(len(rows), 8 * width)
         for side, half in enumerate(by_row.chunk(2, dim=1)):
             half.index_add_(0, read[side], slopes[side])

@@ -16,8 +16,10 @@ from attentest.corpus.vocabulary import Vocabulary
 from attentest.corpus.word2vec import train_vectors
 from attentest.model.building import build
 from attentest.model.config import ModelConfig
+from attentest.model.imitation import said
 from attentest.model.protocol import resolved
 from attentest.model.seam import AttentionModel
+from attentest.model.text_rows import text_rows
 from attentest.model.training import Progress, Training
 
 
@@ -30,12 +32,14 @@ def train(
     seed: int = 0,
     device: str = "cpu",
     guide: Mapping[str, np.ndarray] | None = None,
+    imitated: AttentionModel | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     **settings: Any,
 ) -> AttentionModel:
     """Train by the papers' protocol; `settings` are those of ModelConfig. `model.record` tells how it went.
 
-    `guide` gives the weights of `projection="stored"`, by text id.
+    `guide` gives the weights of `projection="stored"`, by text id; `imitated` is the model that
+    `loss="imitate(NAME, LAMBDA)"` is about, whatever the name.
     """
     grid = {"encoder": encoder, "attention": attention, "projection": projection, "seed": seed}
     config = ModelConfig.of({**grid, **settings})
@@ -50,5 +54,8 @@ def train(
         assert config.embedding is not None
         vectors = train_vectors(corpus, vocabulary, width=config.embedding, seed=config.seed)
     model = build(config, corpus, vocabulary, vectors=vectors, guide=guide).to(torch.device(device))
-    model.record = Training(model, corpus, on_progress=on_progress).run()
+    base = None
+    if imitated is not None:
+        base = said(text_rows(imitated, corpus, "train", scores=True), imitated.config.projection)
+    model.record = Training(model, corpus, base=base, on_progress=on_progress).run()
     return model

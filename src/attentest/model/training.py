@@ -9,15 +9,15 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
+from attentest.corpus.anonymised import anonymised
 from attentest.corpus.batch import IndexedSplit, buckets
 from attentest.corpus.example import Corpus
 from attentest.corpus.vocabulary import END, START
@@ -25,7 +25,8 @@ from attentest.findings.performance import scores
 from attentest.model.building import training_split
 from attentest.model.config import PARTS
 from attentest.model.decoder import distribution
-from attentest.model.log_odds import regulariser
+from attentest.model.imitation import Said
+from attentest.model.objective import objective
 from attentest.model.optimiser import RowAdam, shrink
 from attentest.model.reader import split_logits
 from attentest.model.seam import AttentionModel
@@ -73,11 +74,13 @@ class Training:
         model: AttentionModel,
         corpus: Corpus,
         *,
+        base: Mapping[str, Said] | None = None,
         checkpoint: Checkpoint | None = None,
         on_progress: Callable[[Progress], None] = lambda progress: None,
         save_every: float = 5.0,
     ) -> None:
-        self.model, self.corpus, self.config = model, corpus, model.config
+        self.model, self.config = model, model.config
+        self.corpus = anonymised(corpus, self.config.omit)
         self.checkpoint, self.on_progress, self.save_every = checkpoint, on_progress, save_every
         assert self.config.epochs is not None and self.config.batch_size and self.config.patience
         self.epochs, self.batch_size, self.patience = (
@@ -85,12 +88,10 @@ class Training:
             self.config.batch_size,
             self.config.patience,
         )
-        self.train = training_split(self.config, corpus, model.vocabulary)
-        self.dev = IndexedSplit(corpus.dev, model.vocabulary, corpus.labels)
-        self.regulariser = regulariser(self.config.loss, self.train, model.vocabulary, model.device)
+        self.train = training_split(self.config, self.corpus, model.vocabulary)
+        self.dev = IndexedSplit(self.corpus.dev, model.vocabulary, corpus.labels)
+        self.objective = objective(model, self.train, base)
         self.steps = math.ceil(len(self.train) / self.batch_size)
-        positive = max(int((self.train.labels == 1).sum()), 1)
-        self.positive_weight = torch.tensor(len(self.train) / positive - 1.0, device=model.device)
         self.measure = "auc" if self.config.decoder == "sigmoid" else "accuracy"
         self.record = Record()
         self.optimiser, self.rows = self._optimisers()
@@ -136,7 +137,7 @@ class Training:
         return [module for name in names if (module := getattr(self.model, name)) is not None]
 
     def run(self) -> Record:
-        """Train to the end, keep the epoch that did best on dev, and score it on dev and test."""
+        """Train to the end, keep the epoch the objective's rule chooses, and score it on dev and test."""
         self._resume()
         try:
             while self.epoch <= self.epochs and not self._is_over():
@@ -152,11 +153,9 @@ class Training:
         return self.record
 
     def _is_over(self) -> bool:
-        """Perfect on dev, or no better for `patience` epochs."""
         if not self.record.history or self.step:
             return False
-        perfect = self.record.history[-1]["dev"]["accuracy"] == 1.0 and self.epoch > 2
-        return perfect or self.epoch - 1 - self.record.chosen >= self.patience + 1
+        return self.objective.keeps.over(self.record.history, self.record.chosen, self.patience)
 
     @property
     def learning_rate(self) -> float:
@@ -167,7 +166,7 @@ class Training:
         assert self.config.learning_rate is not None
         if not self.config.halving:
             return self.config.learning_rate
-        reached = [epoch["dev"][self.measure] for epoch in self.record.history]
+        reached = [self.objective.keeps.reached(epoch) for epoch in self.record.history]
         idle = sum(reached[n] <= max(reached[:n]) for n in range(1, len(reached)))
         return self.config.learning_rate * 0.5**idle
 
@@ -213,10 +212,7 @@ class Training:
             rng = torch.Generator().manual_seed(int(seed))
         batch = batch.to(self.model.device)
         reading = self.model.read_distinct(batch, rng=rng)
-        loss = self._task_loss(self.model.decide(reading), batch.labels)
-        if self.regulariser is not None:  # reduced as the task's loss is
-            apart = self.regulariser(reading.weights, batch.tokens, batch.mask)
-            loss = loss + (apart.sum() if self.config.decoder == "sigmoid" else apart.mean())
+        loss = self.objective(reading, self.model.decide(reading))
         loss.backward()
         if self.config.clip:
             shrink(self.model, self.config.clip)
@@ -226,34 +222,20 @@ class Training:
         if self.rows is not None:
             self.rows.step()
         total = float(loss.detach())
-        return total if self.config.decoder == "sigmoid" else total * len(rows)
-
-    def _task_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """One logit: weighted, summed over the batch. Several: cross-entropy, averaged (as published)."""
-        if self.config.decoder == "sigmoid":
-            return functional.binary_cross_entropy_with_logits(
-                logits[:, 0], labels.to(logits.dtype), pos_weight=self.positive_weight, reduction="sum"
-            )
-        return functional.cross_entropy(logits, labels)
+        return total if self.objective.sums else total * len(rows)
 
     def _end_epoch(self) -> None:
         if self.rows is not None:
             self.rows.catch_up()
-        dev = self._score(self.dev)
-        self.record.history.append({"epoch": self.epoch, "loss": self.loss / len(self.train), "dev": dev})
-        # The first epoch is never kept (as published) unless there is no other.
-        better = self.best is None or self._merit(dev) > self._merit(self._kept())
-        if (self.epoch > 1 or self.epochs == 1) and better:
+        done = {"epoch": self.epoch, "loss": self.loss / len(self.train), "dev": self._score(self.dev)}
+        history, keeps = self.record.history, self.objective.keeps
+        history.append(done)
+        # An epoch too early to be kept is kept where there is no other.
+        ripe = self.epoch >= min(keeps.earliest, self.epochs)
+        if ripe and (self.best is None or keeps.better(done, history[self.record.chosen - 1])):
             self.best = copy.deepcopy(self.model.state_dict())
             self.record.chosen = self.epoch
         self.epoch, self.step, self.loss = self.epoch + 1, 0, 0.0
-
-    def _kept(self) -> dict[str, float]:
-        return self.record.history[self.record.chosen - 1]["dev"]
-
-    def _merit(self, dev: dict[str, float]) -> tuple[float, float]:
-        """AUC says nothing of the threshold, so of two epochs with the same the more accurate wins."""
-        return dev[self.measure], dev["accuracy"]
 
     def _score(self, split: IndexedSplit) -> dict[str, float]:
         return scores(split.labels, distribution(split_logits(self.model, split)).numpy())

@@ -140,4 +140,5 @@ ELSEWHERE = {
     "seed": "`seeds` says how many there are, from 0 on",
     "guide": "the experiments name it",
     "start_from": "the experiments name it",
+    "omit": "the experiments name it",
 }

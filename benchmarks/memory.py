@@ -1,0 +1,51 @@
+"""What the experiments hold at their peak, each in a process of its own, on texts of 400 tokens."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+
+import numpy as np
+import pandas as pd
+
+from attentest.bench.subjects import reading_rows
+from attentest.corpus.example import Corpus
+from attentest.experiments.catalogue import EXPERIMENTS
+from attentest.experiments.contract import Sources, Subject
+from attentest.model.config import ModelConfig
+from attentest.model.seam import AttentionModel
+from benchmarks.made import Size, bench, made_corpus
+
+TEXTS = Size(128, 400, 400, 1)
+LEFT_OUT = ("performance", "heat-map")  # the first reads stored numbers, the second single texts
+
+
+class _OneModel(Sources):
+    """The same untrained model in every role: memory does not ask what was learnt."""
+
+    def __init__(self, model: AttentionModel, corpus: Corpus, siblings: dict[str, ModelConfig]) -> None:
+        self.held, self.corpus, self.siblings = model, corpus, siblings
+
+    def model(self, name: str) -> AttentionModel:
+        return self.held
+
+    def readings(self, name: str) -> pd.DataFrame:
+        return reading_rows(self.held, self.corpus, "test")
+
+
+def megabytes(name: str) -> tuple[float, float]:
+    """The process's size before and at its peak, after the model and the texts were made."""
+    model, _, _ = bench(TEXTS)
+    corpus, step = made_corpus(TEXTS), EXPERIMENTS[name]()
+    subject = Subject(corpus, model.config, _OneModel(model, corpus, step.siblings(model.config)))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in step.observe(subject, np.random.default_rng(0)):
+        pass
+    return before / 1024, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def rows() -> list[tuple[str, float, float]]:
+    """Name, size before, size at the peak."""
+    names = [name for name in EXPERIMENTS if name not in LEFT_OUT]
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        return [(name, *pool.apply(megabytes, (name,))) for name in names]
