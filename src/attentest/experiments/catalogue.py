@@ -8,11 +8,18 @@ from typing import Any
 
 from attentest.experiments.adversary import Adversary
 from attentest.experiments.contract import AbstractExperiment
+from attentest.experiments.deception import Deception
+from attentest.experiments.guided import Guided
 from attentest.experiments.heat_map import HeatMap
 from attentest.experiments.importance import Importance
 from attentest.experiments.log_odds import LogOdds
 from attentest.experiments.performance import Performance
 from attentest.experiments.permutation import Permutation
+from attentest.experiments.removal import Removal
+from attentest.experiments.seed_variance import SeedVariance
+from attentest.experiments.single_weight import SingleWeight
+from attentest.experiments.trained_adversary import TrainedAdversary
+from attentest.experiments.uniform_baseline import UniformBaseline
 from attentest.refusal import Refusal, look_up
 
 EXPERIMENTS: dict[str, type[AbstractExperiment]] = {
@@ -22,6 +29,13 @@ EXPERIMENTS: dict[str, type[AbstractExperiment]] = {
     "adversary": Adversary,
     "heat-map": HeatMap,
     "log-odds": LogOdds,
+    "uniform-baseline": UniformBaseline,
+    "seed-variance": SeedVariance,
+    "guided": Guided,
+    "trained-adversary": TrainedAdversary,
+    "single-weight": SingleWeight,
+    "removal": Removal,
+    "deception": Deception,
 }
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from attentest.findings.card import Card
 from attentest.findings.cards_adversary import ADVERSARY_CARDS
+from attentest.findings.cards_deception import DECEPTION_CARDS
 from attentest.findings.cards_heat_map import HEAT_MAP_CARDS
 from attentest.findings.cards_importance import IMPORTANCE_CARDS
 from attentest.findings.cards_log_odds import LOG_ODDS_CARDS
+from attentest.findings.cards_removal import REMOVAL_CARDS
+from attentest.findings.cards_single_weight import SINGLE_WEIGHT_CARDS
+from attentest.findings.cards_wiegreffe_pinter import WIEGREFFE_PINTER_CARDS
 from attentest.refusal import look_up
 
 CARDS: dict[str, Card] = {
@@ -77,6 +81,10 @@ CARDS: dict[str, Card] = {
     **ADVERSARY_CARDS,
     **HEAT_MAP_CARDS,
     **LOG_ODDS_CARDS,
+    **WIEGREFFE_PINTER_CARDS,
+    **SINGLE_WEIGHT_CARDS,
+    **REMOVAL_CARDS,
+    **DECEPTION_CARDS,
 }
 
 

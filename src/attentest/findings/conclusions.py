@@ -8,7 +8,21 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import pandas as pd
 
-from attentest.findings import adversary, heat_map, importance, log_odds, performance, permutation
+from attentest.findings import (
+    adversary,
+    deception,
+    guided,
+    heat_map,
+    importance,
+    log_odds,
+    performance,
+    permutation,
+    removal,
+    seed_variance,
+    single_weight,
+    trained_adversary,
+    uniform_baseline,
+)
 from attentest.findings.record import Finding
 
 
@@ -36,4 +50,11 @@ CONCLUSIONS: dict[str, Conclusion] = {
     "adversary": Conclusion(adversary.conclude, version=2),
     "heat-map": Conclusion(heat_map.conclude, version=1),
     "log-odds": Conclusion(log_odds.conclude, version=1),
+    "uniform-baseline": Conclusion(uniform_baseline.conclude, version=1),
+    "seed-variance": Conclusion(seed_variance.conclude, version=1),
+    "guided": Conclusion(guided.conclude, version=1),
+    "trained-adversary": Conclusion(trained_adversary.conclude, version=1),
+    "single-weight": Conclusion(single_weight.conclude, version=1),
+    "removal": Conclusion(removal.conclude, version=1),
+    "deception": Conclusion(deception.conclude, version=1),
 }
