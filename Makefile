@@ -22,9 +22,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/attentest demo --store demo-store
 
-# RUN="coverage run -m" measures what the tests reach.
+# As many processes as there are cores. RUN="coverage run -m" measures what the tests reach.
 test: setup
-	$(BIN)/python -m $(RUN) pytest
+	$(BIN)/python -m $(RUN) pytest --numprocesses auto --dist worksteal
 
 check: setup
 	$(BIN)/ruff format --check src tests benchmarks

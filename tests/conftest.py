@@ -9,9 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from attentest.corpus.catalogue import load_corpus
 from attentest.store.store import Store
+
+# Tests are about what comes out, never about the clock: a first call may import half of scipy.
+settings.register_profile("attentest", deadline=None)
+settings.load_profile("attentest")
 
 
 @pytest.fixture(autouse=True)
