@@ -57,26 +57,32 @@ def said(rows: pd.DataFrame) -> str:
 def table(findings: pd.DataFrame, measures: tuple[str, ...]) -> list[str]:
     """A model a row, its controls below it."""
     lines = ["| model | " + " | ".join(measures) + " | n |", "|---" * (len(measures) + 2) + "|"]
-    for encoder, name in ENCODERS.items():
-        for attention in ("additive", "dot"):
-            of_model = findings[(findings["encoder"] == encoder) & (findings["attention"] == attention)]
-            for group, control in GROUPS.items():
-                rows = of_model[of_model["group"] == group]
-                cells = [said(rows[rows["measure"] == measure]) for measure in measures]
-                if all(cell == "–" for cell in cells):
-                    continue
-                n = rows[rows["measure"].isin(measures)]["n"].max()
-                who = f"*{control}*" if control else f"**{name} + {attention}**"
-                lines.append(f"| {who} | " + " | ".join(cells) + f" | {n:,} |")
+    for model, of_model in findings.groupby("model", sort=False):
+        for group, control in GROUPS.items():
+            rows = of_model[of_model["group"] == group]
+            cells = [said(rows[rows["measure"] == measure]) for measure in measures]
+            if all(cell == "–" for cell in cells):
+                continue
+            n = rows[rows["measure"].isin(measures)]["n"].max()
+            who = f"*{control}*" if control else f"**{model}**"
+            lines.append(f"| {who} | " + " | ".join(cells) + f" | {n:,} |")
     return lines
+
+
+def model_of(cell: Cell) -> str:
+    """The model in words; the affine decoder of a question's model is the exception, so it is said."""
+    config = cell.config
+    affine = ", affine" if config["model"].get("decoder") == "affine" else ""
+    return f"{ENCODERS[config['encoder']]} + {config['attention']}{affine}"
 
 
 def newest(cells: list[Cell]) -> list[Cell]:
     """Of the findings of one experiment on one grid point, the newest version with the most seeds."""
     best: dict[tuple[str, ...], Cell] = {}
     for cell in sorted(cells, key=lambda cell: (cell.version, len(cell.inputs))):
-        best[tuple(cell.config[axis] for axis in ("experiment", "corpus", "encoder", "attention"))] = cell
-    return list(best.values())
+        best[cell.config["experiment"], cell.config["corpus"], model_of(cell)] = cell
+    order = [*ENCODERS.values()]
+    return sorted(best.values(), key=lambda cell: (order.index(model_of(cell).split()[0]), model_of(cell)))
 
 
 def main(store_url: str) -> None:
@@ -84,6 +90,7 @@ def main(store_url: str) -> None:
     store = Store(store_url)
     cells = newest([cell for key in store.done() if (cell := store.cell(key)).stage == "finding"])
     findings = findings_of(cells, store)
+    findings["model"] = findings["cell"].map({cell.key: model_of(cell) for cell in cells})
     findings = findings[
         findings["experiment"].isin(("performance", "importance", "permutation", "adversary"))
     ]
@@ -99,7 +106,7 @@ def main(store_url: str) -> None:
         print(
             "\nCells: "
             + "; ".join(
-                f"{row.encoder} + {row.attention} {row.experiment} `{row.cell[:12]}`"
+                f"{row.model} {row.experiment} `{row.cell[:12]}`"
                 for row in keys.itertuples()
             )
             + "."

@@ -13,6 +13,13 @@ from attentest.findings.record import to_frame
 from attentest.store.cell import Cell
 from attentest.store.tables import to_parquet
 from tests.observed import adversary_rows, importance_rows, texts
+from tests.observed_removals import removal_rows, single_weight_rows
+from tests.observed_wiegreffe_pinter import (
+    guided_rows,
+    seed_variance_rows,
+    trained_adversary_rows,
+    uniform_baseline_rows,
+)
 
 LABELS = ("no", "yes")
 HOSTILE = SimpleNamespace(
@@ -71,19 +78,49 @@ def pictured_rows():
     return pd.DataFrame([row | {"seed": seed} for seed in SEEDS])
 
 
+def deception_rows():
+    """Every penalty, the anonymised model and the controls; the penalised attend where they may."""
+    subjects = ("trained", "lambda 0.1", "lambda 1", "anonymised", "untrained", "shuffled labels")
+    rng = np.random.default_rng(6)
+    tables = []
+    for seed in SEEDS:
+        for subject in subjects:
+            mass = rng.uniform(0, 0.1 if subject.startswith("lambda") else 1, TEXTS)
+            tables.append(
+                texts(TEXTS, seed, subject).assign(
+                    label=rng.choice(LABELS, TEXTS),
+                    impermissible=0 if subject == "anonymised" else 1,
+                    mass=mass,
+                    mass_left=1 - mass,
+                    **{
+                        name: rng.integers(0, 2, TEXTS) * 1.0
+                        for name in ("correct", "correct_zeroed", "correct_renormalised")
+                    },
+                )
+            )
+    return pd.concat(tables, ignore_index=True)
+
+
 ROWS = {
     "performance": performance_rows,
     "importance": importance_rows,
     "permutation": permutation_rows,
     "adversary": opposed_rows,
     "heat-map": pictured_rows,
+    "uniform-baseline": uniform_baseline_rows,
+    "seed-variance": seed_variance_rows,
+    "guided": guided_rows,
+    "trained-adversary": trained_adversary_rows,
+    "single-weight": single_weight_rows,
+    "removal": removal_rows,
+    "deception": deception_rows,
 }
 
 
 def hostile(rows):
     """The same rows with names that would like to be markup."""
     changes = {"yes": HOSTILE.label, "t0000": HOSTILE.id}
-    columns = [name for name in ("label", "predicted", "id") if name in rows]
+    columns = [name for name in ("label", "predicted", "base_predicted", "id") if name in rows]
     return rows.assign(**{name: rows[name].replace(changes) for name in columns})
 
 

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from attentest.findings.claims import Claim, Condition, parse, verdict
+from attentest.findings.judging import Evidence, judged
 from attentest.refusal import Refusal
 
 CLAIM = Claim(
@@ -214,3 +215,74 @@ def test_a_comparison_without_the_other_model_is_undecided():
 def test_an_axis_that_does_not_exist_is_refused(axes):
     with pytest.raises(Refusal, match="encoder"):
         claim("estimate < 1", **axes)
+
+
+def test_a_mode_that_does_not_exist_is_refused():
+    with pytest.raises(Refusal, match="corrected, as-published"):
+        claim("estimate < 1", mode="published")
+
+
+# --- claims put to findings
+
+
+def evidence(estimate, *, texts=None, experiment="permutation", mode="corrected", **changes):
+    """One finding cell, with the grid point, settings and parameters that are given."""
+    about = {"experiment": experiment, "mode": mode, **POINT, "model": {"epochs": 8}, "parameters": {}}
+    found = table(experiment=experiment, estimate=estimate, seed_std=0.0, seeds=3)
+    return Evidence({**about, **changes}, texts, found)
+
+
+def answers(about, **cells):
+    """Which cells were asked, and what each said."""
+    return {name: said.verdict for name, said in judged([about], cells)}
+
+
+def test_a_claim_is_put_to_corrected_findings_unless_it_asks_for_others():
+    cells = {"published": evidence(0.5, mode="as-published"), "ours": evidence(0.05)}
+    assert answers(claim("estimate < 0.1", "estimate > 0.1"), **cells) == {"ours": "supported"}
+    asked = claim("estimate < 0.1", "estimate > 0.1", mode="as-published")
+    assert answers(asked, **cells) == {"published": "refuted"}
+    assert answers(claim("estimate < 0.1"), published=cells["published"]) == {}
+
+
+def test_a_claim_is_put_to_its_own_experiment_and_grid_points_in_the_order_of_claims():
+    first = claim("estimate < 0.1", where={"encoder": ["average"]})
+    second = claim("estimate < 0.1", statistic="importance/median-output-change/overall")
+    cells = {
+        "elsewhere": evidence(0.05, encoder="bilstm"),
+        "other": evidence(0.05, experiment="importance", encoder="cnn"),
+        "here": evidence(0.05),
+        "twice": evidence(0.5, parameters={"permutations": 5}),
+    }
+    found = [(name, said.claim) for name, said in judged([first, second], cells)]
+    assert found == [("here", first), ("twice", first), ("other", second)]
+
+
+BETTER = claim("difference > 0.1", "difference < 0.1", against={"encoder": "bilstm"})
+
+
+def test_a_rival_is_of_the_same_mode_texts_and_grid_point():
+    own = evidence(0.5, texts="these")
+    strangers = {
+        "mode": evidence(0.1, texts="these", encoder="bilstm", mode="as-published"),
+        "texts": evidence(0.1, texts="those", encoder="bilstm"),
+        "corpus": evidence(0.1, texts="these", encoder="bilstm", corpus="imdb"),
+        "experiment": evidence(0.1, texts="these", encoder="bilstm", experiment="importance"),
+    }
+    assert answers(BETTER, own=own, **strangers)["own"] == "undecided", "there is nobody to compare with"
+    rival = evidence(0.45, texts="these", encoder="bilstm")
+    assert answers(BETTER, own=own, **strangers, rival=rival)["own"] == "refuted"
+
+
+@pytest.mark.parametrize("part", ["model", "parameters"])
+def test_of_several_rivals_the_one_made_most_alike_counts(part):
+    own = evidence(0.5, **{part: {"epochs": 8, "hidden": 16}})
+    near, as_near = (
+        evidence(estimate, encoder="bilstm", **{part: {"epochs": 8, "hidden": 32}}) for estimate in (0.1, 0.5)
+    )
+    far = evidence(0.5, encoder="bilstm", **{part: {"epochs": 3, "hidden": 32, "clip": 1}})
+    for cells in ({"a": near, "b": far}, {"a": far, "b": near}):
+        assert answers(BETTER, own=own, **cells) == {"own": "supported"}
+    # Of those that are equally alike the name decides, so that every road asks the same one.
+    for cells in ({"a": near, "b": as_near}, {"b": as_near, "a": near}):
+        assert answers(BETTER, own=own, **cells) == {"own": "supported"}

@@ -295,17 +295,22 @@ parameters = { candidates = 2, steps = 5, searched = 4, matched = 2 }
 )
 
 
+MORE = STUDY.partition("[[experiment]]")[0] + '[[experiment]]\nname = "uniform-baseline"'
+
+
 @pytest.fixture
 def small_demo(here, monkeypatch):
     """The demo on sixty short texts; one of its corpora goes by the name of the stand-in for bAbI."""
     (here / "demo.toml").write_text(DEMO)
-    monkeypatch.setattr(showcase, "STUDY", "demo.toml")
+    (here / "more.toml").write_text(MORE)
+    monkeypatch.setattr(showcase, "STUDIES", ("demo.toml", "more.toml"))
     monkeypatch.setattr(gallery, "STAND_IN", "mine")
 
 
 def test_the_demo_shows_numbers_a_distribution_texts_and_pages(small_demo, here, answer, page, monkeypatch):
     status, said = answer("demo", "--store", "s", "--seeds", 1)
     assert status == 0 and not said["failed"] and said["store"] == "s"
+    assert {"adversary", "uniform-baseline"} <= {row["experiment"] for row in said["findings"]}
     assert sum(said["histogram"]["shares"]) == pytest.approx(1) and said["histogram"]["n"] == 10
     [pair] = said["pairs"]
     assert [len(strip["weights"]) for strip in pair["strips"]] == [len(pair["tokens"])] * 3

@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,30 +17,33 @@ from rich.console import Console
 from scipy import stats
 
 from attentest.cli import run
+from attentest.corpus.files import SCHEMA
 from attentest.corpus.sources import CORPORA
+from attentest.experiments.trained_adversary import TrainedAdversary, sweep
 from attentest.figures.comparisons import show_comparison
 from attentest.figures.formats import COLUMNS, FORMATS, LATEX
 from attentest.figures.pairs import decimal, epochs, vectors
+from attentest.figures.pairs import published as published_as
+from attentest.findings import guided, single_weight, uniform_baseline
 from attentest.findings.cards import CARDS
 from attentest.findings.record import Finding, to_frame
+from attentest.model.attention import ATTENTIONS
 from attentest.model.catalogue import ENCODERS as ALL_ENCODERS
 from attentest.refusal import Refusal
-from attentest.report.agreement import SAMPLES, allowance, incomparable, judge, judge_size
+from attentest.report.agreement import SAMPLES, allowance, barred, incomparable, judge, judge_size
 from attentest.report.compare import compare
-from attentest.report.translation import (
-    DATASETS,
-    DEV_FROM_TRAIN,
-    ENCODERS,
-    MEASURES,
-    SIZES,
-    wanted,
-)
+from attentest.report.papers import DEV_FROM_TRAIN, PAPERS, SIZES, WIEGREFFE_PINTER
+from attentest.report.translation import is_result, wanted
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import to_parquet
 from attentest.studies import published
 from attentest.studies.published import COLUMNS as CSV_COLUMNS
 from attentest.studies.published import PublishedNumber, load_published
+from attentest.studies.recipe import load_study
+from tests.observed import concluded
+from tests.observed_removals import single_weight_rows
+from tests.observed_wiegreffe_pinter import guided_rows, uniform_baseline_rows
 
 PACKAGE_CSV = Path(published.__file__).parent / "jain-wallace-2019.csv"
 STUDY = """
@@ -70,26 +75,18 @@ TAU = "tau_attention_gradient"
 OF_ONE_TEXT = "tau_attention_gradient_single_example"
 
 
-def number(value=0.34, *, dataset="SST", of_class="0", measure=TAU, table="Table2_slides", std=math.nan):
+def number(value=0.34, *, dataset="SST", of_class="0", measure=TAU, table="Table2_slides", **other):
     words = {"paper": "Jain&Wallace2019", "table": table, "dataset": dataset, "model": "BiLSTM"}
     words |= {"attention": "additive", "projection": "softmax", "class": of_class, "measure": measure}
-    return PublishedNumber(words=words, value=value, std=std, rounding=0.005, source="here")
+    about = {"std": math.nan, "rounding": 0.005, "source": "here"} | other
+    return PublishedNumber(words=words, value=value, **about)
 
 
-def line(dataset, measure, value, of_class="0", *, table="Table2_slides", model="BiLSTM", std=""):
-    return (
-        "Jain&Wallace2019",
-        table,
-        dataset,
-        model,
-        "additive",
-        "softmax",
-        of_class,
-        measure,
-        value,
-        std,
-        "s",
-    )
+def line(dataset, measure, value, of_class="0", **other):
+    said = {"paper": "Jain&Wallace2019", "table": "Table2_slides", "dataset": dataset, "model": "BiLSTM"}
+    said |= {"attention": "additive", "projection": "softmax", "class": of_class, "measure": measure}
+    said |= {"value": value, "std": "", "source": "s"} | other
+    return tuple(said[column] for column in CSV_COLUMNS)
 
 
 def a_study(folder, lines, text=STUDY):
@@ -118,7 +115,19 @@ def finding(measure="tau-gradient", group="predicted=negative", estimate=0.34, s
     return Finding(**about | named | other)
 
 
-def put(store, findings, corpus="sst", *, seeds=5, encoder="bilstm", texts="texts", version=1, **model):
+def put(
+    store,
+    findings,
+    corpus="sst",
+    *,
+    seeds=5,
+    encoder="bilstm",
+    attention="additive",
+    texts="texts",
+    version=1,
+    parameters=None,
+    **model,
+):
     """A finding cell with the observations and trainings behind it; none of the heavy files."""
     experiment = findings[0].experiment
     settings = {"decoder": "sigmoid", "vectors": "random(0.1)", "epochs": 8, **model}
@@ -133,8 +142,9 @@ def put(store, findings, corpus="sst", *, seeds=5, encoder="bilstm", texts="text
         seen_cell = Cell(stage="observation", version=1, config={"experiment": experiment}, inputs=seen)
         store.write(seen_cell, {}, {})
         inputs[f"seed {seed}"] = seen_cell.key
-    config = {"experiment": experiment, "mode": findings[0].mode, "parameters": {}, "corpus": corpus}
-    config |= {"encoder": encoder, "attention": "additive", "projection": "softmax", "model": settings}
+    config = {"experiment": experiment, "mode": findings[0].mode, "parameters": parameters or {}}
+    config |= {"corpus": corpus, "encoder": encoder, "attention": attention, "projection": "softmax"}
+    config |= {"model": settings}
     cell = Cell(stage="finding", version=version, config=config, inputs=inputs)
     store.write(cell, {"findings.parquet": to_parquet(to_frame(findings))}, {})
     return cell
@@ -144,10 +154,16 @@ def corpus_cell(name, texts="texts"):
     return Cell(stage="corpus", version=1, config={"name": name, "source": texts})
 
 
-def put_corpus(store, name, counts, texts="texts", tokens=None):
-    files = {"corpus.json": json.dumps({"counts": counts}).encode()}
+def put_corpus(store, name, counts, texts="texts", tokens=None, sentences=None):
+    labels = list(counts["train"])
+    files = {"corpus.json": json.dumps({"counts": counts, "labels": labels}).encode()}
     if tokens:
-        files["examples.parquet"] = to_parquet([{"tokens": ["word"] * length} for length in tokens])
+        begins = [None if sentences is None else list(range(n)) for n in sentences or tokens]
+        columns = {"tokens": [["word"] * n for n in tokens], "sentences": begins}
+        sink = pa.BufferOutputStream()
+        kinds = pa.schema([SCHEMA.field(name) for name in columns])
+        pq.write_table(pa.table(columns, schema=kinds), sink)
+        files["examples.parquet"] = sink.getvalue().to_pybytes()
     store.write(corpus_cell(name, texts), files, {})
 
 
@@ -231,7 +247,29 @@ def test_sizes_are_counted():
     assert judge_size(number(19.0, measure="avg_length_tokens"), "sst", 19.4).agrees == "agrees"
     assert judge_size(number(19.0, measure="avg_length_tokens"), "sst", 17.4).agrees == "differs by 2"
     assert "A27" in judge_size(number(8.0, measure="avg_length_tokens"), "babi-1", 37.0).why
-    assert judge_size(number(1.0, measure="test_size"), "babi-1-simulated", 1.0).agrees == "not comparable"
+    stand_in = barred(number(1.0, measure="test_size"), "babi-1-simulated", 1, 1)
+    assert stand_in is not None and stand_in.agrees == "not comparable"
+
+
+def test_a_size_is_rounded_as_it_was_printed():
+    for ours, said in ((6.24, "agrees"), (6.16, "agrees"), (6.26, "differs by 0.1"), (7.0, "differs by 0.8")):
+        assert judge_size(number(6.2, measure="avg_sentences"), "yahoo", ours).agrees == said
+
+
+def test_percentages_are_rounded_to_one_decimal():
+    for ours, said in ((8.75, "agrees"), (8.76, "disagrees")):
+        assert judge(number(8.7, measure="pct_only_top_flips"), "yahoo", ours, 0.0, 3).agrees == said
+    assert judge(number(8.7), "yahoo", 8.75, 0.0, 3).agrees == "disagrees"
+
+
+def test_what_was_recalled_is_never_judged():
+    recalled = number(0.34, source="recalled from published paper")
+    for corpus, texts in (("sst", 6_355), ("snli", 10), ("babi-1-simulated", 10)):
+        said = barred(recalled, corpus, texts, 6_355)
+        assert said.agrees == "recalled" and "not checked" in said.why
+    assert "stands in" in barred(recalled, "babi-1-simulated", 10, 10).why, "both reasons are told"
+    assert barred(number(0.34), "sst", 6_355, 6_355) is None
+    assert barred(number(0.34), "snli", 10, 6_355).agrees == "not comparable"
 
 
 # --- the papers' words
@@ -241,35 +279,84 @@ def package_lines():
     return list(csv.reader(PACKAGE_CSV.read_text().splitlines()))[1:]
 
 
-def package_numbers(tmp_path):
-    return load_published(a_study(tmp_path, package_lines()))
+def results(name):
+    return [n for n in load_published(name) if is_result(n)]
 
 
-def test_every_word_of_the_published_tables_has_one_of_ours(tmp_path):
-    numbers = package_numbers(tmp_path)
-    assert len(numbers) == 336
-    results = [n for n in numbers if n["table"] != "text"]
-    assert {n["dataset"] for n in results} == set(DATASETS)
-    assert {n["measure"] for n in results} == {*MEASURES, *SIZES}
-    assert {n["model"] for n in results} - {""} <= set(ENCODERS)
-    sought = [wanted(n) for n in results]
+@pytest.mark.parametrize(
+    "name, numbers, measured, words",
+    [
+        ("jain-wallace-2019", 336, 332, 13),
+        ("wiegreffe-pinter-2019", 88, 76, 6),
+        ("serrano-smith-2019", 36, 36, 4),
+    ],
+)
+def test_every_word_of_the_published_tables_has_one_of_ours(name, numbers, measured, words):
+    found = results(name)
+    assert len(load_published(name)) == numbers and len(found) == measured
+    [paper] = {n["paper"] for n in found}
+    own = PAPERS[paper]
+    assert {n["dataset"] for n in found} <= set(own.datasets)
+    assert len({n["dataset"] for n in found}) == words
+    assert {n["measure"] for n in found} - set(SIZES) == set(own.measures)
+    assert {n["model"] for n in found} - {""} <= set(own.encoders)
+    assert {n["attention"] for n in found} - {"", "additive", "dot"} <= set(own.attentions)
+    study, sought = load_study(name), [wanted(n) for n in found]
     assert not any(w.label.isdigit() for w in sought), "classes are names, never bare numbers"
+    for w in sought:
+        assert w.corpus in study.grid.corpus
+        if w.statistic not in SIZES:
+            assert w.statistic in CARDS and w.experiment in {step.name for step in study.experiment}
+            assert w.encoder in study.grid.encoder and w.attention in study.grid.attention
+            assert w.projection in study.grid.projection
 
 
 def test_our_words_are_in_our_catalogues():
-    assert set(ENCODERS.values()) <= set(ALL_ENCODERS)
-    for dataset in DATASETS.values():
-        assert dataset.labels in ((), CORPORA[dataset.corpus].labels)
-        assert dataset.stand_in is None or dataset.stand_in in CORPORA
+    for paper in PAPERS.values():
+        assert set(paper.encoders.values()) <= set(ALL_ENCODERS)
+        assert set(paper.attentions.values()) <= set(ATTENTIONS)
+        for dataset in paper.datasets.values():
+            assert dataset.labels in ((), CORPORA[dataset.corpus].labels)
+            assert dataset.stand_in is None or dataset.stand_in in CORPORA
     assert set(CORPORA) >= DEV_FROM_TRAIN
-    measured = {card.partition("/")[0] for card in CARDS}
-    assert "performance" in measured
-    assert all(s in CARDS for s in MEASURES.values() if s.partition("/")[0] in measured)
 
 
-def test_classes_are_numbered_as_each_table_does(tmp_path):
+def found_in(name, conclude, rows):
+    """Every number of a study that this experiment answers has a finding of that measure and group."""
+    table = concluded(rows, conclude)
+    there = set(zip(table["measure"], table["group"], strict=True))
+    [experiment] = set(table["experiment"])
+    sought = {(w.measure, w.group) for w in map(wanted, results(name)) if w.experiment == experiment}
+    assert sought and sought <= there
+    return sought
+
+
+def test_groups_are_those_that_the_findings_have():
+    uniform = found_in("wiegreffe-pinter-2019", uniform_baseline.conclude, uniform_baseline_rows())
+    assert uniform == {("f1", "trained"), ("f1", "uniform")}
+    assert len(found_in("wiegreffe-pinter-2019", guided.conclude, guided_rows())) == 4
+    assert len(found_in("serrano-smith-2019", single_weight.conclude, single_weight_rows())) == 4
+
+
+def test_the_lambdas_are_those_the_paper_chose_and_the_sweep_has_them():
+    chosen = [n for n in load_published("wiegreffe-pinter-2019") if n["measure"] == "adversarial_lambda"]
+    assert len(chosen) == 4 and not any(map(is_result, chosen))
+    for n in chosen:
+        assert WIEGREFFE_PINTER.groups[n["dataset"]] == f"lambda {n.value:g}"
+        assert n.value in sweep(TrainedAdversary().lambdas)
+
+
+def test_one_name_is_another_corpus_in_another_paper():
+    def corpora(name):
+        return {wanted(n).corpus for n in results(name) if n["dataset"] == "IMDB"}
+
+    assert corpora("serrano-smith-2019") == {"imdb-ratings"}
+    assert corpora("jain-wallace-2019") == corpora("wiegreffe-pinter-2019") == {"imdb"}
+
+
+def test_classes_are_numbered_as_each_table_does():
     def labels(table):
-        found = [n for n in package_numbers(tmp_path) if (n["table"], n["dataset"]) == (table, "SNLI")]
+        found = [n for n in results("jain-wallace-2019") if (n["table"], n["dataset"]) == (table, "SNLI")]
         return {n["class"]: wanted(n).label for n in found if n["class"].isdigit()}
 
     assert labels("Table1") == {"0": "neutral", "1": "contradiction", "2": "entailment"}
@@ -485,6 +572,234 @@ def test_every_published_result_is_a_row_or_missing(tmp_path, store):
     assert len(document["rows"]) + len(document["missing"]) == sum(row[1] != "text" for row in lines)
 
 
+# --- Wiegreffe & Pinter, Serrano & Smith
+
+WP, SS = "Wiegreffe&Pinter2019", "Serrano&Smith2019"
+FLIPS = ("both-flip", "only-top-flips", "only-random-flips", "neither-flips")
+
+
+def of_wp(dataset, measure, value, of_class="1", **other):
+    return line(dataset, measure, value, of_class, paper=WP, **other)
+
+
+def of_ss(dataset, measure, value, **other):
+    about = {"paper": SS, "table": "Table2", "model": "HANrnn", "attention": "additive(HAN)"} | other
+    return line(dataset, measure, value, "Overall", **about)
+
+
+def grouped(experiment, measure, **estimates):
+    """Findings of one measure, a group for each name; an underscore is a blank."""
+    return [
+        finding(measure, group.replace("_", " "), value, experiment=experiment)
+        for group, value in estimates.items()
+    ]
+
+
+def test_uniform_and_reproduced_scores_are_of_the_base_and_its_sibling(tmp_path, store):
+    put(store, grouped("uniform-baseline", "f1", trained=0.81, uniform=0.79, untrained=0.5))
+    put(store, grouped("performance", "f1", overall=0.82))
+    document = compared(
+        tmp_path,
+        store,
+        of_wp("SST", "f1_reported_by_JW", "0.81"),
+        of_wp("SST", "f1_reproduced", "0.831", source="recalled"),
+        of_wp(
+            "SST", "f1_uniform", "0.822", source="recalled", attention="uniform(frozen)", projection="none"
+        ),
+    )
+    found = [(row["ours"], row["group"], row["recalled"], row["agrees"]) for row in document["rows"]]
+    assert found == [
+        (0.82, "overall", False, "agrees"),
+        (0.81, "trained", True, "recalled"),
+        (0.79, "uniform", True, "recalled"),
+    ]
+    assert document["summary"] == {"agrees": 1, "recalled": 2} and not document["missing"]
+
+
+GUIDES = {"UNIFORM": 0.1, "TRAINED MLP": 0.2, "BASE LSTM": 0.3, "ADVERSARY(lambda=0.001)": 0.4}
+
+
+def test_every_guide_has_its_own_number_and_the_adversary_its_lambda(tmp_path, store):
+    guides = {"guided_by_uniform": 0.1, "guided_by_own": 0.2, "guided_by_base": 0.3}
+    rows = grouped("guided", "f1", **guides, guided_by_adversary=0.4, trained=0.9)
+    put(store, rows, parameters={"adversary": 0.001})
+    lines = [of_wp("SST", "f1_guided", "0.5", model="MLP", attention=g, projection="") for g in GUIDES]
+    assert [row["ours"] for row in compared(tmp_path, store, *lines)["rows"]] == list(GUIDES.values())
+    other = Store(tmp_path / "other")
+    put(other, rows, parameters={"adversary": 0.01})
+    document = compared(tmp_path, other, *lines)
+    assert [row["attention"] for row in document["rows"]] == list(GUIDES)[:3]
+    assert [gap["attention"] for gap in document["missing"]] == list(GUIDES)[3:]
+
+
+def test_an_adversary_is_compared_at_the_papers_lambda_and_its_distance_halved(tmp_path, store):
+    rows = [
+        finding(measure, group, value, experiment="trained-adversary")
+        for group, shift in (("lambda 0.000525", 0.0), ("lambda 0.0008", 0.1), ("lambda 0.001", 0.2))
+        for measure, value in (
+            ("f1", 0.7 + shift),
+            ("output-tvd", 0.1 + shift),
+            ("output-tvd-halved", 0.05 + shift),
+            ("attention-jsd", 0.4 + shift),
+        )
+    ]
+    for corpus in ("sst", "imdb"):
+        put(store, rows, corpus)
+    measures = ("adversarial_f1", "adversarial_tvd_outputs", "adversarial_jsd_attention")
+    adversary = {"attention": "additive(adversary)", "source": "recalled"}
+    lines = [of_wp(dataset, m, "0.5", **adversary) for dataset in ("SST", "IMDB") for m in measures]
+    setting = of_wp("SST", "adversarial_lambda", "0.000525", "", **adversary)
+    seed = of_wp("", "random_seed_0", "50", "", table="code_seeds")
+    document = compared(tmp_path, store, *lines, setting, seed)
+    assert [row["ours"] for row in document["rows"]] == pytest.approx([0.7, 0.05, 0.4, 0.8, 0.15, 0.5])
+    assert not document["missing"], "settings are no results"
+    assert {row["agrees"] for row in document["rows"]} == {"recalled"}
+
+
+def flips(mode="corrected", shift=0.0):
+    values = dict(zip(FLIPS, (0.5, 8.7, 1.3, 89.6), strict=True))
+    return [
+        finding(
+            f"{name}-{by}",
+            "overall",
+            value + shift + 50 * (by == "gradient"),
+            experiment="single-weight",
+            mode=mode,
+        )
+        for name, value in values.items()
+        for by in ("attention", "gradient")
+    ]
+
+
+def flip_lines(dataset="Yahoo"):
+    measures = [f"pct_{name.replace('-', '_')}" for name in FLIPS]
+    return [of_ss(dataset, m, v) for m, v in zip(measures, ("0.5", "8.7", "1.3", "89.6"), strict=True)]
+
+
+@pytest.mark.parametrize(("texts", "said"), [(18_000, "not comparable"), (1_380_000, "agrees")])
+def test_flips_are_compared_in_both_modes_and_a_sample_is_not_judged(tmp_path, store, texts, said):
+    counts = {"train": {"sports": texts}, "dev": {"sports": 1_000}, "test": {"sports": 1_000}}
+    put_corpus(store, "yahoo", counts)
+    model = {"encoder": "han-bigru", "attention": "additive-wide"}
+    put(store, flips(), "yahoo", **model)
+    put(store, flips("as-published", 0.01), "yahoo", **model)
+    put(store, flips(shift=1.0), "yahoo", encoder="bigru", attention="additive-wide")
+    put(store, flips(shift=2.0), "yahoo", encoder="han-bigru")
+    size = of_ss("Yahoo", "train_plus_dev_size", "1400000", table="Table1", model="", attention="")
+    document = compared(tmp_path, store, *flip_lines(), size)
+    pairs = document["rows"][:-1]
+    assert [row["ours"] for row in pairs] == pytest.approx([0.5, 0.51, 8.7, 8.71, 1.3, 1.31, 89.6, 89.61])
+    assert {row["agrees"] for row in pairs} == {said}
+    modes = [row["differs"].partition(",")[0] for row in pairs]
+    assert modes == ["mode corrected", "mode as-published"] * 4
+    assert ("a sample: 18,000 training texts" in pairs[0]["why"]) == (said == "not comparable")
+
+
+def test_the_ratings_of_imdb_stand_in_and_are_never_judged(tmp_path, store):
+    put(store, flips(), "imdb-ratings", encoder="han-bigru", attention="additive-wide")
+    put(store, flips(shift=3.0), "imdb", encoder="han-bigru", attention="additive-wide")
+    rows = compared(tmp_path, store, *flip_lines("IMDB"))["rows"]
+    assert [row["ours"] for row in rows] == [0.5, 8.7, 1.3, 89.6]
+    assert {(row["corpus"], row["agrees"]) for row in rows} == {("imdb-ratings", "not comparable")}
+    assert all("stands in" in row["why"] for row in rows)
+
+
+def test_sizes_of_serrano_and_smith_come_from_the_corpus(tmp_path, store):
+    counts = {"train": {str(n): 10 for n in range(5)}, "dev": {"0": 4}, "test": {"0": 7, "1": 1}}
+    put_corpus(store, "yelp", counts, tokens=[100, 125, 150], sentences=[6, 7, 8])
+    asked = {"avg_words": "125", "avg_sentences": "7.0", "train_plus_dev_size": "54", "test_size": "8"}
+    asked |= {"num_classes": "5"}
+    lines = [of_ss("Yelp", m, v, table="Table1", model="", attention="") for m, v in asked.items()]
+    document = compared(tmp_path, store, *lines)
+    assert [row["ours"] for row in document["rows"]] == [125, 7, 54, 8, 5]
+    assert {row["agrees"] for row in document["rows"]} == {"agrees"}
+    flat = Store(tmp_path / "flat")
+    put_corpus(flat, "yelp", counts, tokens=[100, 125, 150])
+    [gap] = compared(tmp_path, flat, *lines)["missing"]
+    assert gap["measure"] == "avg_sentences" and "does not hold" in gap["reason"]
+    sample = [of_ss("Yelp", m, "650000", table="Table1", model="", attention="") for m in asked]
+    rows = compared(tmp_path, store, *sample)["rows"]
+    assert {row["agrees"] for row in rows} == {"not comparable"}
+    assert all("a sample: 50 training texts of the paper's 650,000" in row["why"] for row in rows)
+
+
+@pytest.fixture
+def doubtful(tmp_path, store):
+    """One number that was read, and two that were recalled, one of them without ours beside it."""
+    put(store, grouped("uniform-baseline", "f1", trained=0.81, uniform=0.79))
+    return compared(
+        tmp_path,
+        store,
+        of_wp("SST", "f1_reproduced", "0.81"),
+        of_wp(
+            "SST", "f1_uniform", "0.822", source="recalled", attention="uniform(frozen)", projection="none"
+        ),
+        of_wp("IMDB", "f1_uniform", "0.9", source="recalled", attention="uniform(frozen)", projection="none"),
+    )
+
+
+def test_recalled_numbers_are_in_italics_with_a_footnote(doubtful):
+    text = FORMATS["markdown"](doubtful)
+    [row] = [line for line in text.splitlines() if "f1_uniform" in line and line.startswith("|")]
+    assert "| *0.822*† |" in row and "| *0.790* |" in row and "| *recalled* |" in row
+    [row] = [line for line in text.splitlines() if "f1_reproduced" in line]
+    assert "*" not in row and "†" not in row
+    assert text.endswith(
+        "† The published number was recalled, not read in the paper: it is shown and never judged.\n"
+    )
+    read = doubtful | {"rows": doubtful["rows"][:1]}
+    assert "†" not in FORMATS["markdown"](read)
+
+
+def test_recalled_numbers_are_gray_in_latex(doubtful):
+    text = FORMATS["latex"](doubtful)
+    [row] = [line for line in text.splitlines() if r"f1\_uniform" in line]
+    assert row.count(r"\textcolor{gray}{") == row.count(" & ") + 1 and r"\textcolor{gray}{0.790}" in row
+    [row] = [line for line in text.splitlines() if r"f1\_reproduced" in line]
+    assert "gray" not in row and r"% \usepackage{xcolor}" in text
+    assert "xcolor" not in FORMATS["latex"](doubtful | {"rows": doubtful["rows"][:1]})
+
+
+def test_recalled_is_a_field_of_pairs_and_of_gaps(doubtful):
+    rows = list(csv.DictReader(io.StringIO(FORMATS["csv"](doubtful), newline="")))
+    assert [row["recalled"] for row in rows] == ["false", "true", "true"]
+    assert [row["agrees"] for row in rows] == ["agrees", "recalled", "missing"]
+    document = json.loads(FORMATS["json"](doubtful))
+    assert [row["recalled"] for row in document["rows"] + document["missing"]] == [False, True, True]
+
+
+def test_recalled_numbers_are_dim_in_a_terminal(doubtful):
+    out = io.StringIO()
+    show_comparison(doubtful, Console(file=out, width=100, force_terminal=True, color_system="standard"))
+    lines = out.getvalue().splitlines()
+    [read] = [line for line in lines if "0.81" in line and "trained" in line]
+    [recalled] = [line for line in lines if "0.822" in line and "uniform" in line]
+    assert "\x1b[2m" in recalled[: recalled.index("0.822")] and "\x1b[2m" not in read
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+    assert "a number that was recalled, not read, is shown and never judged" in " ".join(shown.split())
+    assert "2 pairs: 1 agrees, 1 recalled." in shown
+    assert "BiLSTM + uniform(frozen) + none: vectors" in shown
+
+
+@pytest.mark.parametrize("name", ["wiegreffe-pinter-2019", "serrano-smith-2019"])
+def test_the_terminal_has_room_for_every_paper(name, store):
+    sought = [w for w in map(wanted, results(name)) if w.statistic not in SIZES]
+    cells = {}
+    for w in sought:
+        found = finding(w.measure, w.group, -0.1234, experiment=w.experiment)
+        cells.setdefault((w.corpus, w.encoder, w.attention, w.experiment), []).append(found)
+    for (corpus, encoder, attention, _), rows in cells.items():
+        made = {"encoder": encoder, "attention": attention, "parameters": {"adversary": 0.001}}
+        put(store, rows, corpus, **made)
+    out = io.StringIO()
+    document = compare(name, store.url, SHELF)
+    show_comparison(document, Console(file=out, width=80, markup=False))
+    assert len(document["rows"]) == len(sought)
+    assert max(map(len, out.getvalue().splitlines())) <= 100
+    for said, count in document["summary"].items():
+        assert len(re.findall(rf" {said} *\n", out.getvalue())) == count, "no verdict is folded or cut"
+
+
 # --- formats
 
 HOSTILE = 'a|b\\c & <i>*x*</i> [y](z) 100% $e^{1}$ #1 ~_ `q` "t"\x1b[31m\n\u202e=1+1'
@@ -506,7 +821,7 @@ def test_markdown_keeps_its_columns_whatever_a_label_is_called(hostile):
     assert all(sign.isprintable() for sign in text.replace("\n", ""))
     lines = [line for line in text.splitlines() if line.startswith("|")]
     bars = [len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in lines]
-    assert bars == [len(COLUMNS) + 1] * 4 + [5] * 3
+    assert bars == [len(COLUMNS)] * 4 + [5] * 3, "all columns but the group"
     assert not re.search(r"(?<!\\)<i>|(?<!\\)\*x", text)
 
 
@@ -516,7 +831,7 @@ def test_latex_is_a_plain_tabular_whatever_a_label_is_called(hostile):
         all(sign.isprintable() for sign in text.replace("\n", "")) and "\N{REPLACEMENT CHARACTER}" not in text
     )
     tabulars = re.findall(r"\\begin\{tabular\}\{(l+)\}\n(.*?)\\end\{tabular\}", text, re.DOTALL)
-    assert [len(columns) for columns, _ in tabulars] == [len(COLUMNS), 4]
+    assert [len(columns) for columns, _ in tabulars] == [len(COLUMNS) - 1, 4]
     assert text.count(r"\begin") == text.count(r"\end") == 2
     for columns, body in tabulars:
         title, *rows = [row for row in body.splitlines() if row != r"\hline"]
@@ -574,6 +889,16 @@ def test_the_terminal_fits_a_hundred_columns(tmp_path, store):
         ):
             assert word in " ".join(shown.split())
         assert "3 of 8,628 texts left out (one token)" in shown and "corpora get agnews" in shown
+
+
+def test_published_numbers_are_shown_as_they_were_printed():
+    def shown(value):
+        return published_as({"published": value})
+
+    assert [shown(v) for v in (0.3, 0.34, 0.775, 0.006, 8.7, 104.0, 1.0, -0.02, 5e-05)] == [
+        *("0.30", "0.34", "0.775", "0.006", "8.70", "104", "1.00", "-0.02", "0.00005"),
+    ]
+    assert published_as({"published": 0.36, "published_std": 0.2}) == "0.36 ± 0.20"
 
 
 def test_numbers_are_worded_plainly():

@@ -8,12 +8,34 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attentest.findings import adversary, heat_map, importance, log_odds, performance, permutation
+from attentest.findings import (
+    adversary,
+    deception,
+    guided,
+    heat_map,
+    importance,
+    log_odds,
+    performance,
+    permutation,
+    removal,
+    seed_variance,
+    single_weight,
+    trained_adversary,
+    uniform_baseline,
+)
 from attentest.findings.cards import CARDS, card
+from attentest.findings.conclusions import CONCLUSIONS as EVERY_CONCLUSION
 from attentest.findings.group_means import MOST_CLASSES
 from attentest.findings.record import COLUMNS, Finding, to_frame
 from attentest.refusal import Refusal
-from tests.observed import adversary_rows, concluded, importance_rows, one
+from tests.observed import adversary_rows, concluded, importance_rows, one, texts
+from tests.observed_removals import removal_rows, single_weight_rows
+from tests.observed_wiegreffe_pinter import (
+    guided_rows,
+    seed_variance_rows,
+    trained_adversary_rows,
+    uniform_baseline_rows,
+)
 
 SOUND = Finding(
     experiment="e",
@@ -92,6 +114,19 @@ def log_odds_rows():
     return rows.assign(jsd=0.1, null_jsd=0.2, tau=0.3)
 
 
+def deception_rows():
+    rng = np.random.default_rng(0)
+    tables = []
+    for subject in ("trained", "lambda 0.1", "lambda 1", "anonymised", "untrained", "shuffled labels"):
+        mass, marked = rng.uniform(size=40), rng.integers(0, 4, 40)
+        numbers = {name: rng.integers(0, 2, 40) * 1.0 for name in deception.NUMBERS}
+        numbers |= {"mass": mass, "mass_left": 1 - mass, "impermissible": marked}
+        tables += [texts(40, seed, subject).assign(**numbers) for seed in (0, 1)]
+    rows = pd.concat(tables, ignore_index=True)
+    rows.loc[::9, "correct_renormalised"] = math.nan
+    return rows
+
+
 CONCLUSIONS = {
     "performance": (performance.conclude, performance_rows),
     "permutation": (permutation.conclude, permutation_rows),
@@ -99,6 +134,13 @@ CONCLUSIONS = {
     "adversary": (adversary.conclude, adversary_rows),
     "heat-map": (heat_map.conclude, heat_map_rows),
     "log-odds": (log_odds.conclude, log_odds_rows),
+    "uniform-baseline": (uniform_baseline.conclude, uniform_baseline_rows),
+    "seed-variance": (seed_variance.conclude, seed_variance_rows),
+    "guided": (guided.conclude, guided_rows),
+    "trained-adversary": (trained_adversary.conclude, trained_adversary_rows),
+    "single-weight": (single_weight.conclude, single_weight_rows),
+    "removal": (removal.conclude, removal_rows),
+    "deception": (deception.conclude, deception_rows),
 }
 every = pytest.mark.parametrize("conclude, make", CONCLUSIONS.values(), ids=CONCLUSIONS)
 
@@ -172,12 +214,13 @@ def test_the_house_rules_can_fail(check, mutant):
 
 @pytest.mark.parametrize("first, loads_torch", [("", 0), ("sys.modules['torch'] = sys; ", 1)])
 def test_findings_never_load_torch(first, loads_torch):
-    parts = "cards, claims, comparison, conclusions, interval, rank_agreement, record, top_k"
+    parts = "cards, claims, comparison, conclusions, interval, judging, rank_agreement, record, top_k"
     code = f"import sys; {first}from attentest.findings import {parts}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == loads_torch
 
 
 def test_every_card_is_of_a_measure_that_exists():
+    assert set(CONCLUSIONS) == set(EVERY_CONCLUSION)
     emitted = set()
     for conclude, make in CONCLUSIONS.values():
         findings = conclude(make(), mode="m", rng=np.random.default_rng(0))
@@ -194,8 +237,8 @@ def test_a_setting_in_a_measures_name_shares_the_card():
 @every
 def test_rows_that_cannot_be_read_are_refused(conclude, make):
     rows = make()
-    with pytest.raises(Refusal, match="no column predicted"):
-        conclude(rows.drop(columns="predicted"), mode="corrected", rng=np.random.default_rng(0))
+    with pytest.raises(Refusal, match="no column subject"):
+        conclude(rows.drop(columns="subject"), mode="corrected", rng=np.random.default_rng(0))
     with pytest.raises(Refusal, match="'t0000' twice for seed 0, trained"):
         conclude(pd.concat([rows, rows.iloc[:1]]), mode="corrected", rng=np.random.default_rng(0))
 

@@ -22,21 +22,35 @@ from attentest.figures.formats import FORMATS
 from attentest.figures.pairs import decimal
 from attentest.findings.cards import CARDS
 from attentest.findings.claims import Claim, verdict
+from attentest.findings.conclusions import CONCLUSIONS
 from attentest.refusal import Refusal
 from attentest.report import extra, folder, pictures, site
 from attentest.report.compare import compare
 from attentest.report.folder import MARKER, checked, publish
 from attentest.report.lines import MAIN
+from attentest.report.pictures import FIGURES
 from attentest.report.points import grid_points, told_apart
+from attentest.report.sections import ASKS
 from attentest.report.site import build
 from attentest.report.stored import Stored
 from attentest.report.texts import A_CLASS, MOST, most_opposed
 from attentest.report.verdicts import asks_for, command, judged
 from attentest.store.store import Store
-from attentest.studies.recipe import load_study
-from tests.gallery import HOSTILE, SETTINGS, WORDS, hostile, opposed_rows, put, put_corpus, put_everything
+from attentest.studies.recipe import load_study, names
+from tests.gallery import (
+    HOSTILE,
+    ROWS,
+    SETTINGS,
+    WORDS,
+    hostile,
+    opposed_rows,
+    put,
+    put_corpus,
+    put_everything,
+)
 from tests.observed import importance_rows
 
+PUBLISHED = [name for name in names() if load_study(name).published is not None]
 POLICY = "default-src 'none'; style-src 'self'; img-src 'self'"
 STUDY = """
 study = "mine"
@@ -119,7 +133,7 @@ def test_there_is_a_page_for_every_grid_point_and_an_overview(whole):
         "index.html",
         "mine-bilstm-additive.html",
         "mine-average-additive.html",
-        "study-jain-wallace-2019.html",
+        *(f"study-{name}.html" for name in PUBLISHED),
     }
     index = tree(files["index.html"])
     links = [link.get("href") for link in index.iter("a")]
@@ -155,10 +169,10 @@ def test_the_overview_shows_each_main_number_with_its_interval_null_and_counts(w
     [bare] = [
         line for line in rows_of(files["index.html"], "overview") if line.startswith("average + additive")
     ]
-    assert bare.count("not run") == 3
+    assert bare.count("not run") == len(MAIN) - 2, "the other model has nothing but importances"
 
 
-@pytest.mark.parametrize("experiment", ["performance", "importance", "permutation", "adversary"])
+@pytest.mark.parametrize("experiment", sorted(set(ROWS) - {"heat-map"}))
 def test_a_page_shows_every_finding_in_words_with_what_it_takes_to_doubt_it(whole, experiment):
     store, cells, files = whole
     page = files["mine-bilstm-additive.html"]
@@ -191,7 +205,11 @@ def test_a_page_says_which_cell_and_which_command_made_it(whole):
 
 def test_every_figure_of_the_experiments_is_drawn(whole):
     _, _, files = whole
-    drawn = {name.removeprefix("figures/mine-bilstm-additive-") for name in files if "bilstm" in name}
+    drawn = {
+        name.removeprefix("figures/mine-bilstm-additive-")
+        for name in files
+        if "bilstm" in name and ".svg" in name
+    }
     assert {
         "importance-tau-gradient.svg",
         "importance-tau-loo.svg",
@@ -203,7 +221,28 @@ def test_every_figure_of_the_experiments_is_drawn(whole):
         "adversary-jsd-violins.svg",
         "adversary-epsilon.svg",
         "adversary-search.svg",
+        "single-weight-djs.svg",
+        "single-weight-negative.svg",
+        "single-weight-flips.svg",
+        "removal-fraction.svg",
+        "removal-mass.svg",
+        "removal-survival.svg",
+        "uniform-baseline-scores.svg",
+        "uniform-baseline-lost.svg",
+        "seed-variance-seeds.svg",
+        "seed-variance-output.svg",
+        "seed-variance-beyond.svg",
+        "guided-scores.svg",
+        "guided-gains.svg",
+        "trained-adversary-plane.svg",
+        "trained-adversary-exact.svg",
+        "trained-adversary-search.svg",
+        "trained-adversary-search-output.svg",
+        "deception-penalties.svg",
     } <= drawn
+    assert drawn == {
+        f"{experiment}-{figure.name}.svg" for experiment, some in FIGURES.items() for figure in some
+    }
     for name in files:
         if name.startswith("figures/"):
             assert ElementTree.fromstring(files[name]).tag.endswith("svg")
@@ -321,7 +360,7 @@ def test_a_store_without_texts_says_so(stripped):
 def test_a_store_without_rows_still_shows_its_findings(stripped, whole):
     files = stripped("rows.parquet")
     page = words(tree(files["mine-bilstm-additive.html"]))
-    assert page.count("not the rows they were concluded from") == 5
+    assert page.count("not the rows they were concluded from") == len(ROWS)
     assert not [name for name in files if name.startswith("figures/mine")]
     assert rows_of(files["mine-bilstm-additive.html"], "findings") == rows_of(
         whole[2]["mine-bilstm-additive.html"], "findings"
@@ -359,6 +398,45 @@ def test_a_measure_that_has_no_card_goes_by_its_name(store, undrawn, monkeypatch
     monkeypatch.delitem(CARDS, "importance/tau-gradient")
     said = rows_of(built(store)["mine-bilstm-additive.html"], "findings")
     assert any(line.startswith("tau gradient ") for line in said)
+
+
+def test_every_experiment_has_a_title_a_question_and_what_it_shows():
+    assert set(CONCLUSIONS) <= set(ASKS) and set(FIGURES) <= set(CONCLUSIONS)
+    for some in FIGURES.values():
+        assert len({figure.name for figure in some}) == len(some)
+
+
+def test_groups_that_are_models_stand_together_by_measure_with_one_card_each(whole):
+    page = tree(whole[2]["mine-bilstm-additive.html"])
+    [section] = [s for s in page.iter("section") if s.get("id") == "guided"]
+    assert "numbers, model by model" in words(section)
+    first = [words(next(row.iter("th"))) for row in section.iter("tr")][1:]
+    cards = [row for row in section.iter("tr") if next(row.iter("details"), None) is not None]
+    assert len(cards) == len({line.split(" formula ")[0] for line in first})
+    measures = [line.split(" formula ")[0] for line in first]
+    assert measures == sorted(measures, key=measures.index), "no measure comes back later"
+
+
+def test_the_setting_in_a_measures_name_is_named_as_what_it_is(whole):
+    said = rows_of(whole[2]["mine-bilstm-additive.html"], "findings")
+    unflipped = [line for line in said if "not yet flipped" in line]
+    assert any("(share removed = 0.25)" in line for line in unflipped)
+    assert not any("ε" in line for line in unflipped) and any("(ε = 0.05)" in line for line in said)
+
+
+def test_a_store_of_one_paper_has_only_its_columns(store, undrawn):
+    put(store, "removal", put_corpus(store))
+    page = words(tree(built(store)["index.html"]))
+    assert "share of items removed by attention" in page and "τ of attention" not in page
+
+
+def test_the_page_of_the_paper_shows_how_a_weight_is_removed_and_that_it_is_made(whole):
+    _, _, files = whole
+    page = files["study-serrano-smith-2019.html"]
+    [image] = [e for e in tree(page).iter("img") if e.get("src", "").startswith("figures/")]
+    assert "made example, not a finding" in files[image.get("src")]
+    assert "made up" in words(tree(page))
+    assert "zero-and-renormalise" not in files["study-jain-wallace-2019.html"]
 
 
 # --- grid points
@@ -535,7 +613,11 @@ def test_the_command_writes_the_pages_and_says_where(whole, tmp_path, capsys, un
     assert f"Open {tmp_path}/pages/index.html" in capsys.readouterr().out
     assert run([*words_, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["pages"] == 4 and said["figures"] == 1 and said["out"] == str(tmp_path / "pages")
+    assert (
+        said["pages"] == 3 + len(PUBLISHED)
+        and said["figures"] == 2
+        and said["out"] == str(tmp_path / "pages")
+    )
     assert (tmp_path / "pages" / "index.html").exists()
 
 

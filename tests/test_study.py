@@ -4,12 +4,14 @@ import hashlib
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -23,14 +25,20 @@ from attentest.bench.verbs import run_one, run_study, train_one
 from attentest.bench.work import attempt
 from attentest.experiments.catalogue import EXPERIMENTS
 from attentest.experiments.contract import AbstractExperiment
+from attentest.findings.cards import card
+from attentest.findings.claims import Claim
 from attentest.findings.conclusions import CONCLUSIONS, Conclusion
 from attentest.findings.record import Finding
 from attentest.model.config import ModelConfig
 from attentest.model.training import Training
 from attentest.refusal import Refusal
+from attentest.report.points import grid_points
+from attentest.report.stored import Stored
+from attentest.report.verdicts import judged
 from attentest.store.cell import Cell, canonical
 from attentest.store.store import Store
 from attentest.studies.recipe import load_study
+from attentest.studies.recipe import names as study_names
 from tests.toys import toy_model
 
 TOY = """
@@ -502,7 +510,99 @@ def test_claims_are_judged_from_the_findings(copied, tmp_path):
     result = run_study(toml(tmp_path), copied, engine="inline", device="cpu")
     (claim,) = result["claims"]
     assert claim["says"] == "Most texts do not notice." and claim["corpus"] == "planted-keyword"
-    assert claim["verdict"] and claim["reason"]
+    assert claim["verdict"] and claim["reason"] and claim["mode"] == "corrected"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moded(AbstractExperiment):
+    """Sees 0.25 in the one mode and 0.75 in the other."""
+
+    name = "moded"
+    cite = "jain2019attention"
+    version = 1
+
+    def siblings(self, config):
+        return {}
+
+    def observe(self, subject, rng):
+        yield {"subject": "trained", "id": "all", "seen": 0.25 if self.mode == "corrected" else 0.75}
+
+
+def conclude_moded(rows, *, mode, rng):
+    return [replace(finding("seen", float(rows["seen"].mean()), mode), experiment="moded")]
+
+
+MODED = """
+[[experiment]]
+name = "moded"
+mode = "as-published"
+
+[[experiment]]
+name = "moded"
+
+[[claim]]
+says = "Little is seen."
+statistic = "moded/seen/overall"
+supported_if = "estimate < 0.5"
+refuted_if = "estimate > 0.5"
+
+[[claim]]
+says = "Little is seen by the published code."
+statistic = "moded/seen/overall"
+mode = "as-published"
+supported_if = "estimate < 0.5"
+refuted_if = "estimate > 0.5"
+"""
+
+
+def test_one_experiment_in_two_modes_is_judged_in_the_mode_the_claim_asks_for(fresh, tmp_path, monkeypatch):
+    monkeypatch.setitem(EXPERIMENTS, "moded", Moded)
+    monkeypatch.setitem(CONCLUSIONS, "moded", Conclusion(conclude_moded, version=1))
+    path = toml(tmp_path, MODED, epochs=0, vectors="random(3.0)")
+    result = run_study(path, fresh, engine="inline", device="cpu")
+    said = [(claim["says"], claim["mode"], claim["verdict"]) for claim in result["claims"]]
+    assert said == [
+        ("Little is seen.", "corrected", "supported"),
+        ("Little is seen by the published code.", "as-published", "refuted"),
+        ("Most texts do not notice.", "corrected", "undecided"),
+    ]
+    assert result["claims"][2]["reason"] == "the study does not run permutation, corrected"
+    # A report judges what the store holds, and says the same.
+    reported = judged(load_study(path), grid_points(Stored(Store(fresh))))
+    assert [
+        (one.verdict.claim.says, one.verdict.claim.mode, one.verdict.verdict) for one in reported
+    ] == said[:2]
+
+
+def test_the_guide_names_every_experiment_with_its_parameters_and_every_study():
+    guide = (Path(__file__).parents[1] / "docs" / "guides" / "studies.md").read_text(encoding="utf-8")
+    sections = {part.partition("\n")[0]: part.splitlines() for part in guide.split("\n## ")}
+    experiments, studies = (
+        {line.split("`")[1]: line.split("|")[-2] for line in sections[title] if line.startswith("| `")}
+        for title in ("The experiments", "The studies of the package")
+    )
+    assert set(experiments) == set(EXPERIMENTS) and set(studies) == set(study_names())
+    for name, kind in EXPERIMENTS.items():
+        told = set(re.findall(r"`([a-z]+)`", experiments[name]))
+        assert told == {field.name for field in fields(kind)} - {"mode"}, name
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_every_claim_of_the_package_is_on_what_its_study_measures(name):
+    study = load_study(name)
+    run = {(step.name, step.mode) for step in study.experiment}
+    for written in study.claim:
+        claim = Claim(**written.model_dump())
+        assert (claim.parts[0], claim.mode) in run and card(*claim.parts[:2])
+
+
+def test_serrano_and_smith_are_asked_in_both_modes():
+    study = load_study("serrano-smith-2019")
+    modes = [(step.name, step.mode) for step in study.experiment]
+    assert len(set(modes)) == len(modes)
+    for name in ("single-weight", "removal"):
+        assert {mode for step, mode in modes if step == name} == {"corrected", "as-published"}
+    assert {claim.mode for claim in study.claim} == {"corrected"}
 
 
 # --- resuming

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,24 +17,33 @@ from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study
 
-STUDY = "demo"
+STUDIES = ("demo", "demo-retrained")
 SHOWN = 2  # texts per model
 
 
 def run_demo(
     store_url: str, *, seeds: int | None = None, device: str = "auto", watcher: Watcher | None = None
 ) -> dict[str, Any]:
-    """Run the demo study and pick the texts to show."""
-    result = run_study(STUDY, store_url, seeds=seeds, device=device, watcher=watcher)
+    """Run the demo's studies and pick the texts to show."""
+    results = [run_study(name, store_url, seeds=seeds, device=device, watcher=watcher) for name in STUDIES]
     store = Store(store_url)
     planner = Planner(store)
-    targets = planner.study(adapted(load_study(STUDY), None, seeds))
     texts = []
-    for finding in targets:
+    for finding in planner.study(adapted(load_study(STUDIES[0]), None, seeds)):
         if finding.config["experiment"] == "permutation" and store.has(finding.key):
             observation = planner.cells[finding.inputs["seed 0"]]
             texts += _texts(finding, observation, store)
-    return result | {"store": store_url, "texts": texts}
+    return _together(results) | {"store": store_url, "texts": texts}
+
+
+def _together(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One document of several studies: lists and numbers add up, the first one's names stand for all."""
+    added = {
+        name: sum((result[name] for result in results[1:]), start=results[0][name])
+        for name, value in results[0].items()
+        if isinstance(value, list | int | float)
+    }
+    return results[0] | added
 
 
 def _texts(finding: Cell, observation: Cell, store: Store) -> list[dict[str, Any]]:

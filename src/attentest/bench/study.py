@@ -15,7 +15,8 @@ from attentest.bench.work import attempt, best_device
 from attentest.engine import inline
 from attentest.engine.contract import Cells, Event, OnEvent, Work
 from attentest.engine.local import Local
-from attentest.findings.claims import AXES, Claim, Verdict, verdict
+from attentest.findings.claims import Claim, Verdict
+from attentest.findings.judging import Evidence, is_asked, judged, point
 from attentest.refusal import Refusal, look_up
 from attentest.store.cell import Cell
 from attentest.store.store import Store
@@ -127,25 +128,21 @@ class _Refused(Exception):
 
 def judge(study: Study, cells: Sequence[Cell], store: Store) -> list[tuple[Cell, Verdict]]:
     """What the findings say of each claim, at every grid point that it is about."""
-    tables = {
-        (cell.config["experiment"], *_point(cell).values()): from_parquet(
-            store.read(cell.key, "findings.parquet")
-        )
-        for cell in cells
-        if store.has(cell.key)
+    claims = [Claim(**written.model_dump()) for written in study.claim]
+    done = {cell.key: cell for cell in cells if store.has(cell.key)}
+    evidence = {
+        # A study has one set of texts by each name, so they need no telling apart.
+        key: Evidence(cell.config, None, from_parquet(store.read(key, "findings.parquet")))
+        for key, cell in done.items()
     }
-    verdicts = []
-    for written in study.claim:
-        claim = Claim(**written.model_dump())
-        about = [cell for cell in cells if cell.config["experiment"] == claim.parts[0]]
-        # A claim on an experiment that the study does not run is put to what it does run, and fails there.
-        for cell in about or cells:
-            name, point = cell.config["experiment"], _point(cell)
-            if claim.is_about(point) and store.has(cell.key):
-                others = tables.get((name, *claim.other(point).values()))
-                verdicts.append((cell, verdict(claim, tables[name, *point.values()], others)))
-    return verdicts
+    verdicts = [(done[key], said) for key, said in judged(claims, evidence)]
+    return verdicts + [each for claim in claims for each in _never_asked(claim, cells)]
 
 
-def _point(cell: Cell) -> dict[str, str]:
-    return {axis: cell.config[axis] for axis in AXES}
+def _never_asked(claim: Claim, cells: Sequence[Cell]) -> list[tuple[Cell, Verdict]]:
+    """A claim on what the study does not run is undecided at every grid point: to be silent would mislead."""
+    if any(is_asked(claim, cell.config) for cell in cells):
+        return []
+    said = Verdict(claim, "undecided", f"the study does not run {claim.parts[0]}, {claim.mode}")
+    one_a_point = {tuple(point(cell.config).values()): cell for cell in cells}
+    return [(cell, said) for cell in one_a_point.values() if claim.is_about(point(cell.config))]

@@ -137,6 +137,7 @@ def _claims(study: Study, targets: Sequence[Cell], store: Store) -> list[dict[st
             "encoder": cell.config["encoder"],
             "attention": cell.config["attention"],
             "projection": cell.config["projection"],
+            "mode": verdict.claim.mode,
             "verdict": verdict.verdict,
             "reason": verdict.reason,
         }

@@ -49,7 +49,7 @@ class Road:
 
 # Numbers held at a time: some 64 megabytes, yet enough variants for large products. A GPU waits for launches,
 # not for arithmetic, and has the memory to be asked for more at once.
-FLOATS, GPU_FLOATS = 16_000_000, 512_000_000
+FLOATS, GPU_FLOATS = 16_000_000, 128_000_000
 TEXTS = 512
 
 

@@ -59,7 +59,7 @@ def tau_histogram(
     if lacks(texts, column):
         return nothing(f"No text has a Kendall τ with {IMPORTANCES[importance]}.", title, subtitle)
     groups = classed(texts, classes, pooled)
-    layers = _histogram(
+    layers = histogram(
         _binned(texts[column], groups, TAU_EDGES),
         _binned(texts[null], groups, TAU_EDGES),
         groups,
@@ -91,7 +91,7 @@ def jsd_histogram(
     if lacks(texts, column):
         return nothing(f"No text has an ε-max JSD here: {VARIANTS.get(variant, variant)}.", title, subtitle)
     groups = classed(texts, classes, pooled)
-    layers = _histogram(
+    layers = histogram(
         _binned(texts[column], groups, JSD_EDGES),
         _binned(texts[null], groups, JSD_EDGES) if null in texts else [],
         groups,
@@ -119,7 +119,8 @@ def _binned(values: pd.Series, groups: Classes, edges: NDArray[np.float64]) -> R
     ]
 
 
-def _histogram(bins: Records, null: Records, groups: Classes, x: alt.X, null_said: str) -> list[alt.Chart]:
+def histogram(bins: Records, null: Records, groups: Classes, x: alt.X, null_said: str) -> list[alt.Chart]:
+    """Bars of shares from `from` to `to`, a colour a group, and the null's shares as outlines, if any."""
     whose = "the texts" if groups.names == [POOLED] else "the class's texts"
     y = alt.Y(field="share", type="quantitative", title=f"share of {whose}", stack=None).axis(format="~%")
     tooltip = [

@@ -50,7 +50,7 @@ def permutation_violins(
         scale=alt.Scale(domain=[-0.05, 1.05], nice=False),
     )
     why = "No text has a median change of output: a text of one token cannot be permuted."
-    return _violins(trained(rows), "median_change", x, why, title, subtitle, classes, pooled)
+    return by_largest_weight(trained(rows), "median_change", x, why, title, subtitle, classes, pooled)
 
 
 def adversary_violins(
@@ -73,10 +73,11 @@ def adversary_violins(
         axis=alt.Axis(values=[tenth / 10 for tenth in range(8)]),
     )
     why = f"No text has an ε-max JSD here: {said}."
-    return _violins(trained(rows), f"{variant}@{epsilon:g}", x, why, title, subtitle, classes, pooled)
+    column = f"{variant}@{epsilon:g}"
+    return by_largest_weight(trained(rows), column, x, why, title, subtitle, classes, pooled)
 
 
-def _violins(
+def by_largest_weight(
     texts: pd.DataFrame,
     column: str,
     x: alt.X,
@@ -85,8 +86,13 @@ def _violins(
     subtitle: str,
     classes: Sequence[str] | None,
     pooled: bool,
+    null: str = "",
 ) -> alt.LayerChart:
-    require(texts, column, "max_attention")
+    """One violin for each predicted class in each span of `max_attention`; diamonds where a null has medians.
+
+    `why` is said where the column has no number.
+    """
+    require(texts, column, "max_attention", *([null] if null else []))
     if len(texts):
         texts = texts.assign(**{column: texts[column].where(texts["max_attention"].notna())})
     if lacks(texts, column):
@@ -94,14 +100,14 @@ def _violins(
     groups = classed(texts, classes, pooled)
     found = list(violins(texts, column, groups.of))
     height = len(SPANS) * max(44, LANE * len(groups.names))
+    layers = [_separators(), *_shapes(found, groups, x), _points(found, groups, x), _counts(found, groups)]
     note = "each violin is scaled to its own widest place; lines: median and quartiles"
-    return framed(
-        [_separators(), *_shapes(found, groups, x), _points(found, groups, x), _counts(found, groups)],
-        title,
-        subtitle,
-        f"{counted(texts[column], texts)}; {note}",
-        height=height,
-    )
+    if null:
+        beside = texts[null].where(texts[column].notna())
+        layers.append(_null(list(violins(texts.assign(**{null: beside}), null, groups.of)), groups, x))
+        note += "; diamonds: the null's medians"
+    notes = (counted(texts[column], texts), note)
+    return framed(layers, title, subtitle, *notes, height=height)
 
 
 def _middle(violin: Violin, groups: Classes) -> float:
@@ -172,6 +178,15 @@ def _points(found: Sequence[Violin], groups: Classes, x: alt.X) -> alt.Chart:
     ]
     mark = alt.Chart(inline(alone)).mark_point(filled=True, size=40, opacity=1, stroke=INK, strokeWidth=0.5)
     return mark.encode(x=x, y=_height(), color=groups.colour)
+
+
+def _null(found: Sequence[Violin], groups: Classes, x: alt.X) -> alt.Chart:
+    """What the same texts come to where there is nothing to find."""
+    middles: Records = [{"x": v.quartiles[1], "y": _middle(v, groups)} for v in found]
+    mark = alt.Chart(inline(middles)).mark_point(
+        shape="diamond", filled=True, size=70, opacity=1, color=INK, stroke="white", strokeWidth=1
+    )
+    return mark.encode(x=x, y=_height())
 
 
 def _counts(found: Sequence[Violin], groups: Classes) -> alt.Chart:

@@ -16,7 +16,7 @@ from attentest.figures.terminal import harmless, plain_table
 
 Document = dict[str, Any]
 Row = dict[str, Any]
-STYLE = {"agrees": "green", "disagrees": "red", "undecided": "yellow", "not comparable": "dim"}
+STYLE = {"agrees": "green", "disagrees": "red", "not comparable": "dim", "recalled": "dim"}
 WIDTH = 100  # what a row needs
 HEADINGS = ("class", "published", "ours", "95 %", "null", "n", "seeds", "agrees")
 
@@ -66,7 +66,7 @@ def _heading(row: Row) -> str:
     if not row["vectors"]:
         return "sizes of the corpus"
     # Softmax goes without saying.
-    projection = "" if row["projection"] == "softmax" else f" + {row['projection']}"
+    projection = "" if row["projection"] in ("", "softmax") else f" + {row['projection']}"
     model = f"{row['model']} + {row['attention']}{projection}"
     made = f"vectors {vectors(row)}, decoder {row['decoder']}, epochs {epochs(row)}"
     return f"{model}: {made}" + (f", {row['differs']}" if row["differs"] else "")
@@ -82,7 +82,7 @@ def _table(rows: list[Row]) -> Table:
         agrees = Text(harmless(row["agrees"]), style=STYLE.get(row["agrees"], "yellow"))
         table.add_row(
             f"  {harmless(_measure(row))}",
-            harmless(row["label"] or row["class"]),
+            harmless(row["group"] or row["label"] or row["class"]),
             published(row).replace(" ", ""),  # the longest row of the tables has just room so
             decimal(row["ours"]),
             interval(row, 2).replace(" to ", ".."),
@@ -90,6 +90,7 @@ def _table(rows: list[Row]) -> Table:
             count(row["n"]),
             count(row["seeds"]),
             agrees,
+            style="dim" if row["recalled"] else "",
         )
     return table
 
@@ -101,7 +102,7 @@ def _measure(row: Row) -> str:
 
 
 def _notes(rows: list[Row]) -> Iterator[str]:
-    """Why a pair is not judged, and what was left out."""
+    """Why a pair is not judged, and what was left out; of what was recalled the rule below speaks."""
     said = []
     for row in rows:
         if row["agrees"] in ("undecided", "not comparable"):

@@ -18,6 +18,13 @@ Document = dict[str, Any]
 MAIN = (
     *("accuracy", "tau-gradient", "tau-gradient-excess", "tau-loo", "tau-loo-excess"),
     *("median-output-change", "share-unmoved", "emax-jsd-exact@0.01", "emax-jsd-last@0.05"),
+    *(
+        "only-top-flips-attention",
+        "only-random-flips-attention",
+        "fraction-attention",
+        "at-optimum-attention",
+    ),
+    *("accuracy-lost", "attention-jsd", "output-tvd", "mass"),
 )
 NEXT = (
     ("report --store {store} --out pages", "these pages again"),

@@ -32,6 +32,7 @@ Table = tuple[str, Sequence[str], list[list[str]]]  # a title, the headings, the
 COLUMNS: dict[str, Callable[[Row], str]] = {
     "model": lambda row: row["model"] or DASH,
     "class": class_of,
+    "group": lambda row: row["group"] or DASH,
     "measure": lambda row: row["measure"],
     "published": published,
     "ours": lambda row: decimal(row["ours"]),
@@ -49,7 +50,10 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
     "why": lambda row: row["why"] or DASH,
     "cell": cells,
 }
-SOMETIMES = ("differs in", "why")  # left out of a table in which they say nothing
+SOMETIMES = ("group", "differs in", "why")  # left out of a table in which they say nothing
+RECALLED = "recalled"  # what `agrees` says of a number that nobody checked against its paper
+MARK = "†"
+FOOTNOTE = "The published number was recalled, not read in the paper: it is shown and never judged."
 
 
 def tables(document: Document, columns: Sequence[str] = tuple(COLUMNS)) -> Iterator[Table]:
@@ -68,14 +72,34 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
+def _written(
+    headings: Sequence[str],
+    row: Sequence[str],
+    escaped: Callable[[str], str],
+    doubtful: Callable[[str, str], str],
+) -> list[str]:
+    """A row in some format; one whose number was recalled is to look less certain than the others."""
+    told = [escaped(cell) for cell in row]
+    if "agrees" not in headings or row[headings.index("agrees")] != RECALLED:
+        return told
+    return [doubtful(heading, cell) for heading, cell in zip(headings, told, strict=True)]
+
+
 def markdown(document: Document) -> str:
-    """One table for each table and data set."""
+    """One table for each table and data set; what was recalled is in italics, with a mark and a footnote."""
     parts = [f"# {_in_markdown(document['title'])}", _in_markdown(document["rule"])]
     for title, headings, rows in tables(document):
-        lines = [headings, ["---"] * len(headings), *([_in_markdown(cell) for cell in row] for row in rows)]
+        written = [_written(headings, row, _in_markdown, _in_italics) for row in rows]
+        lines = [headings, ["---"] * len(headings), *written]
         parts.append(f"## {_in_markdown(title)}")
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    if any(row["recalled"] for row in document["rows"]):
+        parts.append(f"{MARK} {FOOTNOTE}")
     return "\n\n".join(parts) + "\n"
+
+
+def _in_italics(heading: str, cell: str) -> str:
+    return f"*{cell}*{MARK if heading == 'published' else ''}"
 
 
 def _in_markdown(text: str) -> str:
@@ -84,12 +108,15 @@ def _in_markdown(text: str) -> str:
 
 
 def latex(document: Document) -> str:
-    """One plain `tabular` for each table and data set; needs no package."""
+    """One plain `tabular` for each table and data set; needs no package but where something is gray."""
     parts = [f"% {printable(document['title'])}", f"% {document['rule']}"]
+    if any(row["recalled"] for row in document["rows"]):
+        parts.append(rf"% \usepackage{{xcolor}} for what is gray. {FOOTNOTE}")
     for title, headings, rows in tables(document):
         width = len(headings)
         heading = f"\\multicolumn{{{width}}}{{l}}{{\\textbf{{{_in_latex(title)}}}}} \\\\"
-        lines = [" & ".join(map(_in_latex, row)) + r" \\" for row in ([*headings], *rows)]
+        written = [_written(headings, row, _in_latex, _in_gray) for row in rows]
+        lines = [" & ".join(row) + r" \\" for row in ([_in_latex(name) for name in headings], *written)]
         parts.append(
             "\n".join(
                 [
@@ -105,6 +132,10 @@ def latex(document: Document) -> str:
             )
         )
     return "\n\n".join(parts) + "\n"
+
+
+def _in_gray(heading: str, cell: str) -> str:
+    return rf"\textcolor{{gray}}{{{cell}}}"
 
 
 LATEX = {
@@ -128,9 +159,9 @@ def _in_latex(text: str) -> str:
 
 
 CSV_FIELDS = (
-    *("paper", "table", "dataset", "corpus", "model", "attention", "projection", "class", "label", "measure"),
-    *("published", "published_std", "ours", "low", "high", "seed_std", "std", "null", "n", "excluded"),
-    *("seeds", "vectors", "epochs", "decoder", "differs", "agrees", "why", "cells"),
+    *("paper", "table", "dataset", "corpus", "model", "attention", "projection", "class", "label", "group"),
+    *("measure", "published", "published_std", "recalled", "ours", "low", "high", "seed_std", "std", "null"),
+    *("n", "excluded", "seeds", "vectors", "epochs", "decoder", "differs", "agrees", "why", "cells"),
 )
 
 
@@ -140,12 +171,17 @@ def comma_separated(document: Document) -> str:
     writer = csv.DictWriter(out, CSV_FIELDS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for row in document["rows"]:
-        writer.writerow(
-            row | {"cells": cells(row), "epochs": epochs(row) if row["epochs"] is not None else None}
-        )
+        ran = epochs(row) if row["epochs"] is not None else None
+        writer.writerow(row | _words(row) | {"cells": cells(row), "epochs": ran})
     for gap in document["missing"]:
-        writer.writerow(gap | {"agrees": "missing", "why": f"{gap['reason']}; {gap['way_out']}"})
+        said = {"agrees": "missing", "why": f"{gap['reason']}; {gap['way_out']}"}
+        writer.writerow(gap | _words(gap) | said)
     return out.getvalue()
+
+
+def _words(row: Row) -> Row:
+    """Truths as JSON spells them, too."""
+    return {"recalled": json.dumps(row["recalled"])}
 
 
 def as_json(document: Document) -> str:

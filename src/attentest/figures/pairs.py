@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
@@ -28,7 +29,8 @@ def count(value: int | None) -> str:
 def published(row: Row) -> str:
     """The printed number, with its standard deviation where one was printed."""
     std = row.get("published_std")
-    return decimal(row["published"], 2) + ("" if std is None else f" ± {std:.2f}")
+    printed = -int(Decimal(repr(row["published"])).as_tuple().exponent)
+    return decimal(row["published"], max(printed, 2)) + ("" if std is None else f" ± {std:.2f}")
 
 
 def interval(row: Row, places: int = 3) -> str:

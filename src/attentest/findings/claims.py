@@ -19,6 +19,7 @@ from scipy import stats
 from attentest.refusal import Refusal, look_up
 
 AXES = ("corpus", "encoder", "attention", "projection")
+MODES = ("corrected", "as-published")
 RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 MEASURED = ("estimate", "low", "high", "null")
 # excess = estimate - null; the others are of the difference to another model's estimate, if there is one.
@@ -54,6 +55,7 @@ class Claim:
     cite: str = ""
     where: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the grid points it is about
     against: Mapping[str, str] = field(default_factory=dict)  # what the model it is compared with has instead
+    mode: str = "corrected"  # of the experiment: what the published code's errors made decides only if asked
 
     def __post_init__(self) -> None:
         if not all(self.parts):
@@ -65,6 +67,7 @@ class Claim:
             )
         parse(self.supported_if)
         parse(self.refuted_if)
+        look_up(self.mode, dict.fromkeys(MODES), f"mode in claim {self.says!r}:")
         for axis in (*self.where, *self.against):
             look_up(axis, dict.fromkeys(AXES), f"axis in claim {self.says!r}:")
 

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from attentest.report.translation import SIZES, Wanted
+from attentest.report.papers import SIZES
+from attentest.report.translation import Wanted
 from attentest.studies.recipe import Study
 
 PRESENT = ("here", "embedded", "registered")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from scipy.special import stdtrit
 
-from attentest.report.translation import DATASETS, UNKNOWN_ORDER, place
+from attentest.report.papers import DATASETS, SIZES, UNKNOWN_ORDER
+from attentest.report.translation import place
 from attentest.studies.published import PublishedNumber
 
 LEAST_SEEDS = 3
@@ -17,16 +18,23 @@ RULE = (
     "A published number is one run, so ours of n seeds agrees with it if |ours - published| <="
     " t(.975, n-1) * seed_std * sqrt(1 + 1/n) + half a unit of the last printed digit (.005 for two"
     f" decimals). Fewer than {LEAST_SEEDS} seeds, or 5 on {', '.join(MORE_SEEDS)}, leave it undecided;"
-    " other data than the paper's are not comparable."
+    " other data than the paper's are not comparable, and a number that was recalled, not read, is shown and"
+    " never judged."
 )
 
 # Commonly had as samples. A store that holds as many training texts as the paper did shows otherwise.
 SAMPLES = {"snli", "babi-3", "yahoo", "yelp", "amazon"}
 ENOUGH = 0.5  # of the paper's training texts: our own filters never leave out as many
 STAND_INS = {dataset.stand_in for dataset in DATASETS.values() if dataset.stand_in}
+STAND_INS |= {"imdb-ratings"}  # for the IMDB of ten ratings, which is another collection
+
+# Percentages, which are printed to one decimal where shares have two or more.
+ONE_DECIMAL = {"pct_both_flip", "pct_only_top_flips", "pct_only_random_flips", "pct_neither_flips"}
 
 # Printed, but not what the files hold (A27): 8, 67 and 421 tokens where there are 37, 95 and 302.
 MISPRINTED = {("avg_length_tokens", corpus) for corpus in ("babi-1", "babi-2", "babi-3")}
+
+NOT_CHECKED = "the published number was recalled and not checked against the paper"
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,8 @@ def judge(number: PublishedNumber, corpus: str, ours: float, seed_std: float, se
         return Judgement("undecided", f"{seeds} seed{'s' * (seeds != 1)}; needs {needed}")
     if not math.isfinite(seed_std):
         return Judgement("undecided", "the spread over seeds is not known")
-    allowed = allowance(seed_std, seeds, number.rounding)
+    rounding = 0.05 if number["measure"] in ONE_DECIMAL else number.rounding
+    allowed = allowance(seed_std, seeds, rounding)
     apart = abs(ours - number.value)
     # Decimals have no exact floats: 0.345 - 0.34 is a little more than 0.005.
     agrees = apart <= allowed or math.isclose(apart, allowed, rel_tol=1e-9, abs_tol=1e-12)
@@ -60,20 +69,33 @@ def judge(number: PublishedNumber, corpus: str, ours: float, seed_std: float, se
 
 
 def judge_size(number: PublishedNumber, corpus: str, ours: float) -> Judgement:
-    """A size is counted, not estimated: it is the printed one or it differs."""
-    if corpus in STAND_INS:
-        return Judgement("not comparable", _stands_in(corpus))
+    """A size is counted, not estimated: rounded as it was printed it is the same, or it differs."""
     if (number["measure"], corpus) in MISPRINTED:
         return Judgement("not comparable", "the printed length is not that of the published files (A27)")
-    apart = abs(round(ours) - number.value)
+    apart = abs(round(ours, SIZES[number["measure"]]) - number.value)
     return Judgement("agrees" if apart == 0 else f"differs by {apart:,.10g}")
+
+
+def is_recalled(number: PublishedNumber) -> bool:
+    """Whether the number was written down from memory."""
+    return "recalled" in number.source
+
+
+def barred(
+    number: PublishedNumber, corpus: str, texts: int | None, published_texts: int | None
+) -> Judgement | None:
+    """What is said instead of judging, where a pair must not be judged."""
+    why = incomparable(number, corpus, texts, published_texts)
+    if is_recalled(number):
+        return Judgement("recalled", "; ".join(filter(None, [NOT_CHECKED, why])))
+    return Judgement("not comparable", why) if why else None
 
 
 def incomparable(number: PublishedNumber, corpus: str, texts: int | None, published_texts: int | None) -> str:
     """Why the pair must not be judged; empty where it may. The texts are those trained on, where known."""
     reasons = []
     if corpus in STAND_INS:
-        reasons.append(_stands_in(corpus))
+        reasons.append(f"{corpus} stands in for the paper's data")
     elif texts is None or published_texts is None:
         if corpus in SAMPLES:
             reasons.append(f"{corpus} may be a sample: the store does not say how many texts were trained on")
@@ -82,7 +104,3 @@ def incomparable(number: PublishedNumber, corpus: str, texts: int | None, publis
     if place(number) in UNKNOWN_ORDER and number["class"] not in ("", "Overall"):
         reasons.append("the order of the classes in this version of the table is not known (A20)")
     return "; ".join(reasons)
-
-
-def _stands_in(corpus: str) -> str:
-    return f"{corpus} stands in for the paper's data"

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attentest.report.absence import absence
-from attentest.report.agreement import RULE, Judgement, incomparable, judge, judge_size
-from attentest.report.stored import Stored, StoredFinding
-from attentest.report.translation import PARAMETERS, SIZES, Wanted, place, wanted
+from attentest.report.agreement import RULE, Judgement, barred, is_recalled, judge, judge_size
+from attentest.report.papers import SIZES
+from attentest.report.stored import Stored, StoredCorpus, StoredFinding
+from attentest.report.translation import Wanted, is_result, place, wanted
 from attentest.store.cell import short
 from attentest.store.store import Store
 from attentest.studies.published import WORDS, PublishedNumber, load_published
@@ -23,7 +24,7 @@ SHOWN_ANYWAY = ("vectors", "decoder", "epochs", "encoder", "attention", "project
 def compare(name: str, store_url: str, shelf: Mapping[str, str]) -> dict[str, Any]:
     """The comparison as one document without NaN; `shelf` says of every corpus whether it is here."""
     study = load_study(name)
-    numbers = [number for number in load_published(name) if number["table"] not in PARAMETERS]
+    numbers = [number for number in load_published(name) if is_result(number)]
     comparison = _Comparison(Stored(Store(store_url).existing()), numbers)
     rows: list[Row] = []
     missing: list[Row] = []
@@ -40,6 +41,7 @@ def compare(name: str, store_url: str, shelf: Mapping[str, str]) -> dict[str, An
                     **number.words,
                     "corpus": sought.corpus,
                     "published": number.value,
+                    "recalled": is_recalled(number),
                     "reason": gap.reason,
                     "way_out": gap.way_out,
                 }
@@ -59,9 +61,9 @@ class _Comparison:
         self.stored = stored
         printed: Counter[tuple[str, str, str]] = Counter()  # classes of one table add up, tables do not
         for number in numbers:
-            if number["measure"] == "train_size":
+            if number["measure"] in ("train_size", "train_plus_dev_size"):
                 printed[place(number)] += int(number.value)
-        self.training_texts = {dataset: texts for (_, _, dataset), texts in printed.items()}
+        self.training_texts = {(paper, dataset): texts for (paper, _, dataset), texts in printed.items()}
 
     def rows(self, number: PublishedNumber, sought: Wanted, corpus: str) -> tuple[list[Row], list[str]]:
         """What there is of ours, and of what is there but says nothing, why."""
@@ -78,7 +80,7 @@ class _Comparison:
             if ours is None:
                 yield f"the store does not hold what tells its {number['measure']}"
             else:
-                said = judge_size(number, corpus, ours)
+                said = self._barred(number, corpus, stored) or judge_size(number, corpus, ours)
                 yield _row(number, sought, corpus, said, ours=ours, cells=[stored.cell.key])
 
     def _findings(self, number: PublishedNumber, sought: Wanted, corpus: str) -> Iterator[Row | str]:
@@ -96,12 +98,12 @@ class _Comparison:
                 )
 
     def _judged(self, number: PublishedNumber, corpus: str, variant: StoredFinding, found: Row) -> Judgement:
-        corpus_cell = self.stored.corpus(variant.corpus_key)
-        texts = None if corpus_cell is None else corpus_cell.texts("train")
-        why_not = incomparable(number, corpus, texts, self.training_texts.get(number["dataset"]))
-        if why_not:
-            return Judgement("not comparable", why_not)
-        return judge(number, corpus, found["estimate"], found["seed_std"], int(found["seeds"]))
+        said = self._barred(number, corpus, self.stored.corpus(variant.corpus_key))
+        return said or judge(number, corpus, found["estimate"], found["seed_std"], int(found["seeds"]))
+
+    def _barred(self, number: PublishedNumber, corpus: str, stored: StoredCorpus | None) -> Judgement | None:
+        texts = None if stored is None else stored.texts("train")
+        return barred(number, corpus, texts, self.training_texts.get((number["paper"], number["dataset"])))
 
 
 def told_apart(variants: Sequence[StoredFinding]) -> list[str]:
@@ -162,10 +164,12 @@ def _row(number: PublishedNumber, sought: Wanted, corpus: str, said: Judgement, 
         "corpus": corpus,
         "encoder": sought.encoder,
         "label": sought.label,
+        "group": sought.named,
         "statistic": sought.statistic,
         "published": number.value,
         "published_std": _number(number.std),
         "source": number.source,
+        "recalled": is_recalled(number),
     }
     return row | dict.fromkeys(OURS) | {"differs": ""} | ours | {"agrees": said.agrees, "why": said.why}
 

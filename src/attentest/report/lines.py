@@ -19,8 +19,13 @@ MAIN = {
     "importance/tau-loo": "τ of attention and leave-one-out",
     "permutation/median-output-change": "output change, attention permuted",
     "adversary/emax-jsd-exact": "furthest attention with the same output (JSD)",
+    "uniform-baseline/f1-lost": "F1 lost with uniform attention",
+    "seed-variance/seed-jsd": "attention of other seeds (JSD)",
+    "removal/fraction-attention": "share of items removed by attention until the decision flips",
 }
 SEARCHED = "emax-jsd-last"
+# What a number after an @ in a measure's name is, where it is not how far the output may move.
+SETTINGS = {"removal": "share removed"}
 
 
 @dataclass(frozen=True)
@@ -32,10 +37,11 @@ class Line:
 
     @property
     def measure(self) -> str:
-        """The measure in words; what its name has after an @ is how far the output may move."""
-        name, _, tolerance = self.finding["measure"].partition("@")
+        """The measure in words, with the setting that its name has after an @."""
+        name, _, value = self.finding["measure"].partition("@")
         words = self.card.measure if self.card else name.replace("-", " ")
-        return f"{words} (ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{tolerance})" if tolerance else words
+        setting = SETTINGS.get(self.finding["experiment"], "ε")
+        return f"{words} ({setting}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{value})" if value else words
 
     @property
     def searched(self) -> bool:
@@ -57,7 +63,11 @@ class Lines:
 
 
 def lines(finding: StoredFinding, tolerance: float) -> Lines:
-    """Over all texts first, and of several tolerances the main one; groups and controls after."""
+    """Over all texts first, and of several tolerances the main one; groups and controls after.
+
+    Where nothing is over all texts, since each group is a model or a text of its own, groups are compared:
+    all of one measure stand together.
+    """
     first: list[Line] = []
     others: list[Line] = []
     for row in finding.table.to_dict("records"):
@@ -66,7 +76,17 @@ def lines(finding: StoredFinding, tolerance: float) -> Lines:
         at = found["measure"].partition("@")[2]
         main = found["group"] == "overall" and at in ("", f"{tolerance:g}")
         (first if main else others).append(line)
+    if not first:
+        order = list(dict.fromkeys(line.finding["measure"] for line in others))
+        others.sort(key=lambda line: order.index(line.finding["measure"]))
     return Lines(first, others)
+
+
+def columns(points: Sequence[GridPoint]) -> dict[str, str]:
+    """Of the main numbers those that some grid point has: a column of nothing would say nothing."""
+    return {
+        name: said for name, said in MAIN.items() if any(point.of(name.split("/")[0]) for point in points)
+    }
 
 
 def main_line(point: GridPoint, name: str) -> Line | None:

@@ -92,6 +92,7 @@ class StudyPage:
     comparison: Mapping[str, Any] | None
     tables: Sequence[Table]
     downloads: Sequence[str]
+    diagram: str  # a drawing of what the study does; empty where there is none
 
     @property
     def counts(self) -> Mapping[str, int]:

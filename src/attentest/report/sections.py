@@ -34,6 +34,19 @@ ASKS = {
     ),
     "heat-map": ("Heat maps", "What do other attentions with the same output look like?"),
     "log-odds": ("Log-odds attention", "Does it matter whether attention was learnt?"),
+    "uniform-baseline": ("Uniform attention", "Does the task need attention at all?"),
+    "seed-variance": ("Other seeds", "Does another seed move attention as far as an adversary does?"),
+    "guided": ("Guided by others' weights", "Are the model's weights good for anything outside the model?"),
+    "trained-adversary": (
+        "Trained adversaries",
+        "Can a whole model be trained to answer the same while it attends elsewhere?",
+    ),
+    "single-weight": ("One weight removed", "Does the largest weight matter more than another?"),
+    "removal": ("Weights removed until the decision flips", "Does attention know what decides?"),
+    "deception": (
+        "Deception",
+        "Can a model attend elsewhere and go on using the words it must not attend to?",
+    ),
 }
 EXPECTED = ("performance", "importance", "permutation", "adversary")
 ONLY_FINDINGS = (
@@ -70,7 +83,7 @@ def _section(
     rows = finding.rows()
     drawn: list[Picture] = []
     if rows is not None:
-        drawn = [*pictures(experiment, point, rows, f"{point.file.removesuffix('.html')}-{anchor}")]
+        drawn = [*pictures(finding, point, rows, f"{point.file.removesuffix('.html')}-{anchor}")]
     return Section(
         anchor=anchor,
         title=title,

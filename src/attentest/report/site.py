@@ -21,7 +21,7 @@ from attentest.figures.heatmaps import HEATMAP_CSS
 from attentest.figures.pairs import count
 from attentest.figures.terminal import harmless, number
 from attentest.refusal import Refusal
-from attentest.report.lines import MAIN, main_line
+from attentest.report.lines import columns, main_line
 from attentest.report.pages import CorpusOverview, IndexPage, ModelRow
 from attentest.report.points import GridPoint, grid_points, told_apart
 from attentest.report.sections import point_page
@@ -69,13 +69,14 @@ def build(
     write.files |= downloads
     for study in pages:
         write("study.html", study.file, study)
-    corpora, drawings = _corpora(points)
+    shown = columns(points)
+    corpora, drawings = _corpora(points, shown)
     write.files |= drawings
     write(
         "index.html",
         "index.html",
         IndexPage(
-            measures=list(MAIN.values()),
+            measures=list(shown.values()),
             corpora=corpora,
             studies=pages,
             points=len(points),
@@ -95,17 +96,20 @@ def _shared() -> Files:
     }
 
 
-def _corpora(points: Sequence[GridPoint]) -> tuple[list[CorpusOverview], Files]:
+def _corpora(points: Sequence[GridPoint], shown: Mapping[str, str]) -> tuple[list[CorpusOverview], Files]:
     """The main numbers by corpus, and a drawing of each."""
     overviews, files = [], Files()
     differs = dict(zip(points, told_apart(points), strict=True))
     for place, (name, some) in enumerate(groupby(points, key=lambda point: point.corpus)):
         rows = [
-            ModelRow(point=p, differs=differs[p], numbers=[main_line(p, main) for main in MAIN]) for p in some
+            ModelRow(point=p, differs=differs[p], numbers=[main_line(p, main) for main in shown])
+            for p in some
         ]
         anchor = f"corpus-{place}-{re.sub(r'[^a-z0-9]+', '-', name.lower())[:40]}"
         file = f"figures/{anchor}.svg"
-        files[file] = to_svg(main_numbers(_numbers(rows), title="Main numbers", subtitle=name))
+        files[file] = to_svg(
+            main_numbers(_numbers(rows, shown.values()), title="Main numbers", subtitle=name)
+        )
         overviews.append(
             CorpusOverview(
                 name=name,
@@ -118,7 +122,7 @@ def _corpora(points: Sequence[GridPoint]) -> tuple[list[CorpusOverview], Files]:
     return overviews, files
 
 
-def _numbers(rows: Sequence[ModelRow]) -> list[MainNumber]:
+def _numbers(rows: Sequence[ModelRow], measures: Collection[str]) -> list[MainNumber]:
     return [
         MainNumber(
             measure=FOUND if line.searched else measure,
@@ -126,7 +130,7 @@ def _numbers(rows: Sequence[ModelRow]) -> list[MainNumber]:
             **{name: float(line.finding[name]) for name in ("estimate", "low", "high", "null")},
         )
         for row in rows
-        for measure, line in zip(MAIN.values(), row.numbers, strict=True)
+        for measure, line in zip(measures, row.numbers, strict=True)
         if line is not None
     ]
 

@@ -13,12 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from attentest.report.translation import DEV_FROM_TRAIN, Wanted
+from attentest.report.papers import DEV_FROM_TRAIN
+from attentest.report.translation import Wanted
 from attentest.store.cell import Cell, canonical
 from attentest.store.observed import can_be_observed, observed
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 
+# Mean lengths, and the column of a corpus whose lists they are of.
+LISTED = {"avg_length_tokens": "tokens", "avg_words": "tokens", "avg_sentences": "sentences"}
 RESERVED_WORDS = 4  # padding, unknown, start, end: in every vocabulary and in no text
 
 
@@ -109,29 +112,34 @@ class StoredCorpus:
 
     def size(self, measure: str, label: str) -> float | None:
         """One of the sizes the papers print; None where the store does not say."""
-        if measure == "vocab_size":
-            return self._vocabulary
-        if measure == "avg_length_tokens":
-            return self._mean_length
-        texts = self.texts("test", label) if measure == "test_size" else self.texts("train", label)
-        return None if texts is None else float(texts)
+        if measure in LISTED:
+            return self._mean_length(LISTED[measure])
+        counted = {
+            "vocab_size": lambda: self._vocabulary,
+            "num_classes": lambda: len(self.about["labels"]),
+            "train_size": lambda: self.texts("train", label),
+            "test_size": lambda: self.texts("test", label),
+            "train_plus_dev_size": lambda: self._count(("train", "dev"), label),
+        }
+        found = counted[measure]()
+        return None if found is None else float(found)
 
     def texts(self, split: str, label: str = "") -> int | None:
         """How many texts the paper would have counted; None where there is no such label."""
-        splits = [split]
-        if split == "train" and self.cell.config["name"] in DEV_FROM_TRAIN:
-            splits.append("dev")
+        both = split == "train" and self.cell.config["name"] in DEV_FROM_TRAIN
+        return self._count(("train", "dev") if both else (split,), label)
+
+    def _count(self, splits: Iterable[str], label: str) -> int | None:
         found = [n for each in splits for name, n in self.counts[each].items() if label in ("", name)]
         return sum(found) if found else None
 
-    @cached_property
-    def _mean_length(self) -> float | None:
-        """Tokens a text, over all splits; a store may have been passed on without the texts."""
+    def _mean_length(self, column: str) -> float | None:
+        """Tokens or sentences a text, over all splits; a store may have been passed on without the texts."""
         if not self.stored.store.holds(self.cell.key, "examples.parquet"):
             return None
         content = self.stored.store.read(self.cell.key, "examples.parquet")
-        tokens = pq.read_table(pa.BufferReader(content), columns=["tokens"])["tokens"]
-        return pc.mean(pc.list_value_length(tokens)).as_py()
+        lists = pq.read_table(pa.BufferReader(content), columns=[column])[column]
+        return pc.mean(pc.list_value_length(lists)).as_py()
 
     @cached_property
     def _vocabulary(self) -> float | None:
@@ -162,14 +170,16 @@ class Stored:
         ]
 
     def findings(self, wanted: Wanted, corpus: str) -> list[StoredFinding]:
-        """Every finding cell at that grid point: one for each way its models were made."""
+        """Every finding cell at that grid point: one for each way its models were made, corrected first."""
         point = {"experiment": wanted.experiment, "corpus": corpus, "encoder": wanted.encoder}
         point |= {"attention": wanted.attention, "projection": wanted.projection}
-        return [
+        found = [
             finding
             for finding in self.every
             if all(finding.cell.config.get(name) == value for name, value in point.items())
+            and wanted.parameters.items() <= finding.cell.config["parameters"].items()
         ]
+        return sorted(found, key=lambda finding: finding.cell.config["mode"] != "corrected")
 
     def corpora(self, name: str) -> list[StoredCorpus]:
         """Every corpus cell of that name."""

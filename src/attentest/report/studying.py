@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from attentest.figures.charts import to_svg, zero_and_renormalise
 from attentest.figures.formats import FORMATS, SUFFIXES, tables
 from attentest.refusal import Refusal
 from attentest.report.compare import compare
@@ -16,10 +17,12 @@ from attentest.studies.recipe import Study, load_study, names
 Files = dict[str, str]
 # As on a page one reads from left to right: what was found, then how.
 ORDER = (
-    *("model", "class", "measure", "published", "ours", "95 % interval", "null", "agrees", "why"),
+    *("model", "class", "group", "measure", "published", "ours", "95 % interval", "null", "agrees", "why"),
     *("n", "excluded", "seeds", "seed std", "vectors", "epochs", "decoder", "differs in", "cell"),
 )
 DOWNLOADS = (".md", ".tex", ".csv")
+REMOVALS = {"single-weight", "removal"}  # experiments that take weights away
+DIAGRAM = "figures/zero-and-renormalise.svg"
 
 
 def recipes(more: Sequence[str]) -> dict[str, Study]:
@@ -60,8 +63,12 @@ def study_pages(
                 comparison=document,
                 tables=[] if document is None else [*tables(document, ORDER)],
                 downloads=downloads,
+                diagram=DIAGRAM if REMOVALS & {step.name for step in study.experiment} else "",
             )
         )
+    if any(page.diagram for page in pages):
+        title = "To remove an item: zero its weight and renormalise the rest"
+        files[DIAGRAM] = to_svg(zero_and_renormalise(title=title, subtitle="a made example, not a finding"))
     return pages, files
 
 

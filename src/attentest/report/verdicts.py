@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from attentest.findings.claims import AXES, Claim, Verdict, verdict
+from attentest.findings import judging
+from attentest.findings.claims import AXES, Claim, Verdict
+from attentest.findings.judging import Evidence
 from attentest.report.points import GridPoint
 from attentest.report.stored import StoredFinding
 from attentest.studies.recipe import Study
@@ -63,26 +65,8 @@ def _holds(said: Mapping[str, object], settings: Mapping[str, object]) -> bool:
 
 def judged(study: Study, points: Sequence[GridPoint]) -> Iterator[Judged]:
     """Every claim of the study at every grid point it is about, in the order of the claims."""
-    asked = [(point, f) for point in points for f in point.findings if asks_for(study, f)]
-    for written in study.claim:
-        claim = Claim(**written.model_dump())
-        for point, finding in asked:
-            if finding.cell.config["experiment"] == claim.parts[0] and claim.is_about(point.axes):
-                rival = _rival(claim, finding, [other for _, other in asked]) if claim.against else None
-                others = None if rival is None else rival.table
-                yield Judged(study, point, finding, verdict(claim, finding.table, others))
-
-
-def _rival(claim: Claim, finding: StoredFinding, asked: Sequence[StoredFinding]) -> StoredFinding | None:
-    """The finding to compare with: the same experiment on the other model, made as alike as there is."""
-    own = finding.cell.config
-    sought = claim.other({axis: own[axis] for axis in AXES})
-    sought |= {name: own[name] for name in ("experiment", "mode")}
-    there = [f for f in asked if _holds(sought, f.cell.config) and f.corpus_key == finding.corpus_key]
-    return min(there, key=lambda other: (_distance(finding, other), other.cell.key), default=None)
-
-
-def _distance(one: StoredFinding, other: StoredFinding) -> int:
-    """In how many settings and parameters two differ."""
-    pairs = (one.settings, other.settings), (one.cell.config["parameters"], other.cell.config["parameters"])
-    return sum(mine.get(name) != yours.get(name) for mine, yours in pairs for name in {*mine, *yours})
+    claims = [Claim(**written.model_dump()) for written in study.claim]
+    asked = {f.cell.key: (p, f) for p in points for f in p.findings if asks_for(study, f)}
+    evidence = {key: Evidence(f.cell.config, f.corpus_key, f.table) for key, (_, f) in asked.items()}
+    for key, verdict in judging.judged(claims, evidence):
+        yield Judged(study, *asked[key], verdict)

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from attentest.refusal import Refusal
 
 Names = Annotated[list[str], Field(min_length=1)]
+Mode = Literal["corrected", "as-published"]
 
 
 class _Strict(BaseModel):
@@ -33,7 +34,7 @@ class Step(_Strict):
     """One experiment of a study."""
 
     name: str
-    mode: Literal["corrected", "as-published"] = "corrected"
+    mode: Mode = "corrected"
     parameters: dict[str, Any] = {}
 
 
@@ -46,6 +47,7 @@ class WrittenClaim(_Strict):
     refuted_if: str
     where: dict[str, Names] = {}
     against: dict[str, str] = {}
+    mode: Mode = "corrected"
 
 
 class Published(_Strict):
