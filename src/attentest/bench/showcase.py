@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ import pandas as pd
 
 from attentest.bench.corpora import stored_corpus
 from attentest.bench.plan import Planner
-from attentest.bench.study import Watcher
-from attentest.bench.verbs import adapted, run_study
+from attentest.bench.study import Watcher, run_cells
+from attentest.bench.verbs import adapted, told
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
@@ -24,26 +23,25 @@ SHOWN = 2  # texts per model
 def run_demo(
     store_url: str, *, seeds: int | None = None, device: str = "auto", watcher: Watcher | None = None
 ) -> dict[str, Any]:
-    """Run the demo's studies and pick the texts to show."""
-    results = [run_study(name, store_url, seeds=seeds, device=device, watcher=watcher) for name in STUDIES]
+    """Run the demo's studies in one go and pick the texts to show."""
     store = Store(store_url)
     planner = Planner(store)
+    studies = [adapted(load_study(name), None, seeds) for name in STUDIES]
+    asked = [(study, planner.study(study)) for study in studies]
+    outcome = run_cells(
+        [cell for _, cells in asked for cell in cells],
+        planner,
+        engine="local",
+        device=device,
+        watcher=watcher,
+    )
     texts = []
-    for finding in planner.study(adapted(load_study(STUDIES[0]), None, seeds)):
+    for finding in asked[0][1]:
         if finding.config["experiment"] == "permutation" and store.has(finding.key):
             observation = planner.cells[finding.inputs["seed 0"]]
             texts += _texts(finding, observation, store)
-    return _together(results) | {"store": store_url, "texts": texts}
-
-
-def _together(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One document of several studies: lists and numbers add up, the first one's names stand for all."""
-    added = {
-        name: sum((result[name] for result in results[1:]), start=results[0][name])
-        for name, value in results[0].items()
-        if isinstance(value, list | int | float)
-    }
-    return results[0] | added
+    about = {"study": studies[0].study, "title": studies[0].title, "cells": len(planner.cells), "skipped": []}
+    return about | told(asked, planner, outcome) | {"store": store_url, "texts": texts}
 
 
 def _texts(finding: Cell, observation: Cell, store: Store) -> list[dict[str, Any]]:

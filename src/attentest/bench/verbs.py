@@ -10,7 +10,7 @@ from typing import Any
 
 from attentest.bench.conclusion import findings_of
 from attentest.bench.plan import Planner
-from attentest.bench.study import Watcher, judge, run_cells
+from attentest.bench.study import Outcome, Watcher, judge, run_cells
 from attentest.bench.subjects import load_model
 from attentest.bench.work import attempt, best_device
 from attentest.corpus.shelf import entries
@@ -96,14 +96,19 @@ def run_study(
         plan = [{"cell": key, "stage": cell.stage} for key, cell in missing.items()]
         return document | {"plan": plan, "failed": [], "done": len(planner.cells) - len(missing)}
     outcome = run_cells(targets, planner, engine=engine, device=device, workers=workers, watcher=watcher)
-    failed = [{"cell": key, "error": error} for key, error in outcome.failed.items()]
-    return document | {
+    return document | told([(study, targets)], planner, outcome)
+
+
+def told(asked: Sequence[tuple[Study, Sequence[Cell]]], planner: Planner, outcome: Outcome) -> Document:
+    """What came of some studies that were run together: counts, failures, findings, claims."""
+    targets = [cell for _, cells in asked for cell in cells]
+    return {
         "done": len(planner.cells) - len(planner.missing(targets)),
         "computed": outcome.done,
-        "failed": failed,
+        "failed": [{"cell": key, "error": error} for key, error in outcome.failed.items()],
         "seconds": round(outcome.seconds, 3),
-        "findings": findings_of(targets, store).to_dict("records"),
-        "claims": _claims(study, targets, store),
+        "findings": findings_of(targets, planner.store).to_dict("records"),
+        "claims": [claim for study, cells in asked for claim in _claims(study, cells, planner.store)],
     }
 
 
