@@ -14,18 +14,17 @@ from attentest.figures.terminal import number, plain_table, strip
 from attentest.figures.terminal_charts import paired_histograms
 
 Document = dict[str, Any]
-# Of some seventy measures, those that a first look is about; --json and the pages have all of them.
-MAIN = (
-    *("accuracy", "tau-gradient", "tau-gradient-excess", "tau-loo", "tau-loo-excess"),
-    *("median-output-change", "share-unmoved", "emax-jsd-exact@0.01", "emax-jsd-last@0.05"),
-    *(
-        "only-top-flips-attention",
-        "only-random-flips-attention",
-        "fraction-attention",
-        "at-optimum-attention",
-    ),
-    *("accuracy-lost", "attention-jsd", "output-tvd", "mass"),
-)
+# Of some two hundred measures, those that a first look is about; --json and the pages have all of them.
+MAIN = {
+    "performance": ("accuracy",),
+    "importance": ("tau-gradient", "tau-gradient-excess", "tau-loo", "tau-loo-excess"),
+    "permutation": ("median-output-change", "share-unmoved"),
+    "adversary": ("emax-jsd-exact@0.01", "emax-jsd-last@0.05"),
+    "single-weight": ("only-top-flips-attention", "only-random-flips-attention"),
+    "removal": ("fraction-attention", "at-optimum-attention"),
+    "uniform-baseline": ("accuracy-lost",),
+    "deception": ("mass",),
+}
 NEXT = (
     ("report --store {store} --out pages", "these pages again"),
     ("compare jain-wallace-2019 --store {store}", "what was published"),
@@ -38,7 +37,7 @@ NEXT = (
 
 def show_demo(document: Document, console: Console) -> None:
     """Everything the demo found, from numbers to texts."""
-    main = [row for row in document["findings"] if row["measure"] in MAIN]
+    main = [row for row in document["findings"] if row["measure"] in MAIN.get(row["experiment"], ())]
     show_study(document | {"findings": main}, console)
     if document["histogram"]:
         _show_histogram(document["histogram"], console)
