@@ -140,7 +140,7 @@ def _layers(
         yOffset=alt.YOffset(field="measure", type="nominal", sort=list(measures)),
     )
     low, null, estimate = (
-        alt.X(field=name, type="quantitative", scale=x, title=axis, axis=alt.Axis(format="~g"))
+        alt.X(field=name, type="quantitative", scale=x, title=axis, axis=alt.Axis(format="~g", tickCount=6))
         for name in ("low", "null", "estimate")
     )
     zero = alt.Chart(inline([{"low": 0.0}])).mark_rule(color=FAINT, strokeDash=[2, 3]).encode(x=low)
