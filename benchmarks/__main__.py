@@ -27,7 +27,16 @@ from attentest.model.config import ModelConfig
 from attentest.model.optimiser import RowAdam
 from attentest.model.protocol import resolved
 from attentest.model.training import Training
-from benchmarks import adversaries, erasure, gradients, memory, removal, statistics
+from benchmarks import (
+    adversaries,
+    erasure,
+    gradients,
+    influence,
+    information,
+    memory,
+    removal,
+    statistics,
+)
 from benchmarks.made import LONG, SHORT, Row, Size, bench, made_corpus, seconds
 from benchmarks.plain import PlainHAN, PlainModel, plain_epoch, plain_han_epoch, plain_permutations
 
@@ -193,10 +202,12 @@ def main() -> None:
         optimiser_step(vocabulary),
         *gradients.rows(),
         *erasure.rows(),
+        *influence.rows(),
         permutation(SHORT),
         permutation(LONG),
         *adversaries.rows(),
         *removal.rows(),
+        *information.rows(),
         *statistics.rows(),
         intervals(),
         tokeniser(),

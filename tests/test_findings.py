@@ -11,9 +11,11 @@ import pytest
 from attentest.findings import (
     adversary,
     deception,
+    dispersion,
     guided,
     heat_map,
     importance,
+    information,
     log_odds,
     performance,
     permutation,
@@ -29,6 +31,8 @@ from attentest.findings.group_means import MOST_CLASSES
 from attentest.findings.record import COLUMNS, Finding, to_frame
 from attentest.refusal import Refusal
 from tests.observed import adversary_rows, concluded, importance_rows, one, texts
+from tests.observed_dispersion import dispersion_rows
+from tests.observed_information import information_rows
 from tests.observed_removals import removal_rows, single_weight_rows
 from tests.observed_wiegreffe_pinter import (
     guided_rows,
@@ -140,6 +144,8 @@ CONCLUSIONS = {
     "trained-adversary": (trained_adversary.conclude, trained_adversary_rows),
     "single-weight": (single_weight.conclude, single_weight_rows),
     "removal": (removal.conclude, removal_rows),
+    "information": (information.conclude, information_rows),
+    "dispersion": (dispersion.conclude, dispersion_rows),
     "deception": (deception.conclude, deception_rows),
 }
 every = pytest.mark.parametrize("conclude, make", CONCLUSIONS.values(), ids=CONCLUSIONS)

@@ -9,9 +9,11 @@ from typing import Any
 from attentest.experiments.adversary import Adversary
 from attentest.experiments.contract import AbstractExperiment
 from attentest.experiments.deception import Deception
+from attentest.experiments.dispersion import Dispersion
 from attentest.experiments.guided import Guided
 from attentest.experiments.heat_map import HeatMap
 from attentest.experiments.importance import Importance
+from attentest.experiments.information import Information
 from attentest.experiments.log_odds import LogOdds
 from attentest.experiments.performance import Performance
 from attentest.experiments.permutation import Permutation
@@ -36,6 +38,8 @@ EXPERIMENTS: dict[str, type[AbstractExperiment]] = {
     "single-weight": SingleWeight,
     "removal": Removal,
     "deception": Deception,
+    "dispersion": Dispersion,
+    "information": Information,
 }
 
 

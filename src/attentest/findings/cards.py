@@ -5,8 +5,10 @@ from __future__ import annotations
 from attentest.findings.card import Card
 from attentest.findings.cards_adversary import ADVERSARY_CARDS
 from attentest.findings.cards_deception import DECEPTION_CARDS
+from attentest.findings.cards_dispersion import DISPERSION_CARDS
 from attentest.findings.cards_heat_map import HEAT_MAP_CARDS
 from attentest.findings.cards_importance import IMPORTANCE_CARDS
+from attentest.findings.cards_information import INFORMATION_CARDS
 from attentest.findings.cards_log_odds import LOG_ODDS_CARDS
 from attentest.findings.cards_removal import REMOVAL_CARDS
 from attentest.findings.cards_single_weight import SINGLE_WEIGHT_CARDS
@@ -85,6 +87,8 @@ CARDS: dict[str, Card] = {
     **SINGLE_WEIGHT_CARDS,
     **REMOVAL_CARDS,
     **DECEPTION_CARDS,
+    **DISPERSION_CARDS,
+    **INFORMATION_CARDS,
 }
 
 

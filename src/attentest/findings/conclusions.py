@@ -11,9 +11,11 @@ import pandas as pd
 from attentest.findings import (
     adversary,
     deception,
+    dispersion,
     guided,
     heat_map,
     importance,
+    information,
     log_odds,
     performance,
     permutation,
@@ -57,4 +59,6 @@ CONCLUSIONS: dict[str, Conclusion] = {
     "single-weight": Conclusion(single_weight.conclude, version=1),
     "removal": Conclusion(removal.conclude, version=1),
     "deception": Conclusion(deception.conclude, version=1),
+    "dispersion": Conclusion(dispersion.conclude, version=1),
+    "information": Conclusion(information.conclude, version=1),
 }

@@ -25,7 +25,7 @@ MAIN = {
 }
 SEARCHED = "emax-jsd-last"
 # What a number after an @ in a measure's name is, where it is not how far the output may move.
-SETTINGS = {"removal": "share removed"}
+SETTINGS = {"removal": "share removed", "information": "rank"}
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,14 @@ ASKS = {
         "Deception",
         "Can a model attend elsewhere and go on using the words it must not attend to?",
     ),
+    "dispersion": (
+        "Dispersion of influence",
+        "Is a hidden state about one word, and does attention rank states or words?",
+    ),
+    "information": (
+        "Information by rank",
+        "Do the words that get more attention tell more about the output?",
+    ),
 }
 EXPECTED = ("performance", "importance", "permutation", "adversary")
 ONLY_FINDINGS = (

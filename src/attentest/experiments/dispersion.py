@@ -1,0 +1,211 @@
+"""Is a hidden state about one word, and does attention rank states or words?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias, final
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attentest.corpus.batch import buckets
+from attentest.evidence.concordance import count_on
+from attentest.evidence.decisions import attended as support_of
+from attentest.evidence.decisions import in_double
+from attentest.evidence.erasure import leave_one_out
+from attentest.evidence.gradient import gradients
+from attentest.evidence.hidden_importance import hidden_gradient, hidden_leave_one_out
+from attentest.evidence.influence import AT_MOST, Positions, influence, jacobian
+from attentest.evidence.null_importance import null_gradient, null_leave_one_out
+from attentest.evidence.permutation import orders
+from attentest.experiments.apart import places
+from attentest.experiments.contract import AbstractExperiment, Row, Subject
+from attentest.experiments.controls import beside_controls, controls
+from attentest.experiments.rows import begun
+from attentest.experiments.shown import shown
+from attentest.findings.comparison import normalised_entropy
+from attentest.findings.rank_agreement import kendalls
+from attentest.model.config import ModelConfig
+from attentest.model.reader import TEXTS, TOKENS
+from attentest.model.seam import AttentionModel, Reading
+from attentest.model.selection import selected
+from attentest.refusal import Refusal
+
+Columns: TypeAlias = dict[str, np.ndarray]
+PerUnit: TypeAlias = Float[Tensor, "batch unit"]
+Ranked: TypeAlias = Float[Tensor, "batch *draw unit"]
+FEW = 4  # states of a text of which the whole Jacobian is taken: each costs a pass back for every unit
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Dispersion(AbstractExperiment):
+    """How spread out influence and importance are, and what attention agrees with (ME-1, ME-2, ME-4).
+
+    A row says of its text the normalised entropies of attention, of the gradient and leave-one-out importance
+    of words, and of the influence of words on a state (mean over `positions` states at most; on `frobenius`
+    texts of the trained model also by the Frobenius norm, for a few states, and by the usual norm for the
+    same states). Then `support`, the units of positive weight, and tau-b of attention with four importances,
+    over all units and over the support, beside its nulls.
+    """
+
+    name: ClassVar[str] = "dispersion"
+    cite: ClassVar[str] = "meister2021sparse"
+    version: ClassVar[int] = 1
+
+    positions: int = AT_MOST
+    frobenius: int = 50
+    nulls: int = 20
+
+    def __post_init__(self) -> None:
+        if self.positions < 1 or self.frobenius < 0 or self.nulls < 1:
+            raise Refusal(
+                "experiment dispersion",
+                got=f"{self.positions} positions, {self.frobenius} texts with the Frobenius norm, "
+                f"{self.nulls} draws of the null",
+                needs="at least 1 position and 1 draw, and 0 texts or more",
+                way_out=f"{AT_MOST}, 50 and 20 are the defaults.",
+            )
+
+    def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:
+        """The controls: how spread out influence is before anything is learnt."""
+        return controls(config)
+
+    def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
+        """One row a text and model."""
+        for each in beside_controls(subject):
+            yield from self._observe(each, torch.Generator().manual_seed(int(rng.integers(2**63))))
+
+    def _observe(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+        model = subject.model
+        # To compare two norms, one model does.
+        whole = shown(subject, self.frobenius) if subject.name == "trained" and self.frobenius else set()
+        for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
+            found = gradients(model, subject.texts.batch(rows).to(model.device), free=True)
+            reading = found.reading
+            assert found.norm_free is not None
+            importances = {
+                "inputs_gradient": found.norm_free,
+                "inputs_loo": leave_one_out(model, reading).change,
+                "hidden_gradient": hidden_gradient(model, reading),
+                "hidden_loo": hidden_leave_one_out(model, reading),
+            }
+            columns = {
+                **spreads(reading, importances),
+                **self._influences(model, reading, places(rows, whole), rng),
+                **self._agreements(model, reading, importances, rng),
+            }
+            for place, row in enumerate(begun(subject, rows, reading)):
+                yield {**row, **{name: column[place].item() for name, column in columns.items()}}
+
+    def _influences(
+        self, model: AttentionModel, reading: Reading, whole: Tensor, rng: torch.Generator
+    ) -> Columns:
+        """Entropies of influence, and of its Frobenius norm for the texts at the places `whole`."""
+        positions = Positions.sampled(reading.mask, self.positions, rng=rng)
+        found = influence(model, reading, positions)
+        real = reading.batch.mask
+        columns = {
+            "positions": positions.there.sum(1).cpu().numpy(),
+            "entropy_influence": over_positions(found.l2, real, positions.there),
+            "entropy_influence_l1": over_positions(found.l1, real, positions.there),
+            "frobenius": np.isin(np.arange(len(real)), whole.numpy()),
+            **{
+                name: np.full(len(real), np.nan) for name in ("entropy_frobenius", "entropy_beside_frobenius")
+            },
+        }
+        if len(whole):
+            some = selected(reading, whole.to(real.device))
+            asked = Positions.sampled(some.mask, FEW, rng=rng)
+            norms = jacobian(model, some, asked).frobenius, influence(model, some, asked).l2
+            for name, each in zip(("entropy_frobenius", "entropy_beside_frobenius"), norms, strict=True):
+                columns[name][whole.numpy()] = over_positions(each, some.batch.mask, asked.there)
+        return columns
+
+    def _agreements(
+        self, model: AttentionModel, reading: Reading, importances: dict[str, PerUnit], rng: torch.Generator
+    ) -> Columns:
+        """Tau of attention with every importance and with what would be found if places were exchanged."""
+        attended = Attended.of(reading)
+        # A state without weight has no gradient, so sensitivities change places within the support alone.
+        within = orders(attended.real, self.nulls, rng=rng)
+        known = attended.first(importances["hidden_gradient"])
+        anywhere = orders(reading.mask, self.nulls, rng=rng)
+        with torch.no_grad():
+            drawn = {
+                "gradient": null_gradient(attended.weights, known, within),
+                "loo": attended.first(null_leave_one_out(model, in_double(reading), anywhere)),
+            }
+        columns: Columns = {"support": attended.real.sum(1).cpu().numpy()}
+        for name, importance in importances.items():
+            for where, tau in attended.taus(attended.first(importance)).items():
+                columns[f"tau_{name}{where}"] = tau
+        for name, null in drawn.items():
+            for where, tau in attended.taus(null).items():
+                columns[f"null_tau_{name}{where}"] = tau.mean(1)
+        return columns
+
+
+@dataclass(frozen=True)
+class Attended:
+    """Attention with the units of positive weight first: no rank correlation minds the order of units."""
+
+    order: Tensor
+    weights: PerUnit
+    real: Bool[Tensor, "batch unit"]  # the support
+    lengths: np.ndarray  # of texts, units without weight included
+
+    @classmethod
+    def of(cls, reading: Reading) -> Attended:
+        """The support of a reading's own weights."""
+        support = support_of(reading)
+        # Real units without weight come before padding.
+        order = (support.int() + reading.mask.int()).argsort(dim=1, descending=True, stable=True)
+        weights, real = reading.weights.gather(1, order), support.gather(1, order)
+        return cls(order, weights, real, reading.mask.sum(1).cpu().numpy())
+
+    def first(self, importance: Ranked) -> Ranked:
+        """An importance in the same order."""
+        order = self.order[:, None] if importance.ndim == 3 else self.order
+        return importance.gather(-1, order.expand_as(importance))
+
+    def taus(self, importance: Ranked) -> Columns:
+        """Tau-b over all units, and over the support, where no zero can tie with a zero."""
+        weights, values = (tensor.detach().cpu().numpy() for tensor in (self.weights, importance))
+        count = count_on(self.weights.device)
+        sizes = {"": self.lengths, "_support": self.real.sum(1).cpu().numpy()}
+        return {where: kendalls(weights, values, size, count=count)[0] for where, size in sizes.items()}
+
+
+def spreads(reading: Reading, importances: dict[str, PerUnit]) -> Columns:
+    """The normalised entropies of attention and of the importances of words."""
+    asked = {
+        "attention": reading.weights,
+        "gradient": importances["inputs_gradient"],
+        "loo": importances["inputs_loo"],
+    }
+    return {f"entropy_{name}": entropy(values, reading.mask) for name, values in asked.items()}
+
+
+def over_positions(
+    norms: Float[Tensor, "batch position token"],
+    real: Bool[Tensor, "batch token"],
+    there: Bool[Tensor, "batch position"],
+) -> Float[np.ndarray, " batch"]:
+    """The mean over a text's states of the entropy of each; a state that no word moves has none."""
+    each = entropy(norms, real[:, None].expand_as(norms))
+    defined = ~np.isnan(each) & there.cpu().numpy()
+    count = defined.sum(1)
+    return np.where(count > 0, np.where(defined, each, 0.0).sum(1) / np.maximum(count, 1), np.nan)
+
+
+def entropy(
+    values: Float[Tensor, "*row token"], real: Bool[Tensor, "*row token"]
+) -> Float[np.ndarray, "*row"]:
+    """The normalised entropy of an importance, made to sum to 1; NaN for one token and where all is zero."""
+    shares = values.detach().double().masked_fill(~real, 0.0)
+    shares = shares / shares.sum(-1, keepdim=True)
+    return np.asarray(normalised_entropy(shares.cpu().numpy(), real.cpu().numpy()))
