@@ -229,6 +229,8 @@ def main() -> None:
         if row is not None:
             name, plain, ours, bound = row
             lines.append(f"| {name} | {plain:.4g} s | {ours:.4g} s | {plain / ours:.1f}x | {bound} |")
+    OUT.write_text("\n".join(lines) + "\n")
+    print("\n".join(lines), flush=True)
     lines += [
         "",
         f"## Memory: {memory.TEXTS.name}, bilstm, a process each",
@@ -238,7 +240,6 @@ def main() -> None:
         *(f"| {name} | {before:,.0f} | {peak:,.0f} |" for name, before, peak in memory.rows()),
     ]
     OUT.write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
 
 
 if __name__ == "__main__":
