@@ -19,7 +19,7 @@ from benchmarks.made import Size, bench, made_corpus
 
 TEXTS = Size(128, 400, 400, 1)
 LEFT_OUT = ("performance", "heat-map")  # the first reads stored numbers, the second single texts
-# Made texts have no rationales, there are fewer of them than words in most codebooks, and Jacobians take long.
+# Made texts have no rationales, are fewer than the words of most codebooks, and their Jacobians take long.
 SETTINGS: dict[str, dict[str, Any]] = {
     "deception": {"words": "w1 w2"},
     "information": {"clusters": "50"},
