@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from attentest.evidence.affine import check_affine
 from attentest.evidence.polytopes import furthest_found
 from attentest.evidence.slab import Line, furthest, line_up, slab
 from attentest.model.decoder import distribution
@@ -153,7 +154,7 @@ def _contrast(
 
 
 def _texts(weights: Tensor, values: Tensor, bias: Tensor, mask: Tensor, answers: Tensor | None) -> Texts:
-    _check_shapes(weights, values, bias, mask, answers)
+    check_affine("the strongest adversary", weights, values, bias, mask, answers)
     if answers is None:
         answers = torch.ones(len(values), values.shape[2], dtype=torch.bool, device=values.device)
     # Padding and impossible answers may hold anything, even NaN.
@@ -181,29 +182,4 @@ def _check_epsilon(epsilon: float | int) -> None:
             got=f"epsilon {epsilon}",
             needs="a number above 0 and at most 1: how much the output may change",
             way_out="The papers use 0.01 for classification and 0.05 for question answering.",
-        )
-
-
-def _check_shapes(
-    weights: Tensor, values: Tensor, bias: Tensor, mask: Tensor, answers: Tensor | None
-) -> None:
-    batch, token, classes = values.shape if values.ndim == 3 else (-1, -1, -1)
-    fits = [weights.shape == (batch, token), mask.shape == (batch, token), bias.shape == (classes,)]
-    if answers is not None:
-        fits.append(answers.shape == (batch, classes) and classes > 1)
-    if not all(fits) or classes < 1:
-        given = [weights, values, bias, mask] + ([] if answers is None else [answers])
-        raise Refusal(
-            "the strongest adversary",
-            got=f"shapes {', '.join(str(tuple(one.shape)) for one in given)}",
-            needs="weights (batch, token), values (batch, token, class), bias (class,), mask (batch, token), "
-            "and answers (batch, class) only where there are several classes",
-            way_out="Take all of them from one reading.",
-        )
-    if not mask.any(1).all():
-        raise Refusal(
-            "the strongest adversary",
-            got=f"{int((~mask.any(1)).sum())} texts without any real token",
-            needs="at least one token in every text",
-            way_out="Leave empty texts out.",
         )

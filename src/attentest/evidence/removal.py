@@ -15,8 +15,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attentest.evidence.affine import check_affine
 from attentest.evidence.decisions import as_classes
-from attentest.refusal import Refusal
 
 CHUNK = 4_000_000  # numbers held at once: tens of megabytes, however long a text and many its classes
 
@@ -58,7 +58,7 @@ def smallest_flip(
     A flip needs a rival strictly above, at least one token of positive weight stays, and tokens without
     weight are never counted. `answers` marks each text's possible classes.
     """
-    _check_shapes(weights, values, bias, mask, answers)
+    check_affine("the smallest flip", weights, values, bias, mask, answers)
     at_once = max(1, CHUNK // max(1, values[0].numel() if len(values) else 1))
     found = []
     for begun in range(0, max(1, len(values)), at_once):
@@ -123,28 +123,3 @@ def _smallest(lead: Leads) -> SmallestFlip:
         rival=rival.where(flips, -1),
         defined=lead.defined,
     )
-
-
-def _check_shapes(
-    weights: Tensor, values: Tensor, bias: Tensor, mask: Tensor, answers: Tensor | None
-) -> None:
-    batch, token, classes = values.shape if values.ndim == 3 else (-1, -1, -1)
-    fits = [weights.shape == (batch, token), mask.shape == (batch, token), bias.shape == (classes,)]
-    if answers is not None:
-        fits.append(answers.shape == (batch, classes) and classes > 1)
-    if not all(fits) or classes < 1:
-        given = [weights, values, bias, mask] + ([] if answers is None else [answers])
-        raise Refusal(
-            "the smallest flip",
-            got=f"shapes {', '.join(str(tuple(one.shape)) for one in given)}",
-            needs="weights (batch, token), values (batch, token, class), bias (class,), mask (batch, token), "
-            "and answers (batch, class) only where there are several classes",
-            way_out="Take all of them from one reading.",
-        )
-    if not mask.any(1).all():
-        raise Refusal(
-            "the smallest flip",
-            got=f"{int((~mask.any(1)).sum())} texts without any real token",
-            needs="at least one token in every text",
-            way_out="Leave empty texts out.",
-        )

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import ClassVar, final
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,12 +15,11 @@ from attentest.evidence.adversary import strongest_adversary
 from attentest.evidence.matched import best_permutation, capped
 from attentest.evidence.permutation import permuted
 from attentest.evidence.search import PublishedSearch
-from attentest.experiments.contract import AbstractExperiment, Row, Subject
-from attentest.experiments.controls import beside_controls, controls
+from attentest.experiments.contract import Row, Subject
+from attentest.experiments.controls import AbstractBesideControls
 from attentest.experiments.rows import begun
-from attentest.experiments.shown import nested
+from attentest.experiments.shown import nested, places
 from attentest.findings import adversary
-from attentest.model.config import ModelConfig
 from attentest.model.divergence import attainable
 from attentest.model.projection import uniform
 from attentest.model.reader import readings
@@ -38,7 +36,7 @@ Vectors = dict[str, Tensor]
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Adversary(AbstractExperiment):
+class Adversary(AbstractBesideControls):
     """The largest divergence within a tolerance of the output (JW-5): exact, searched, matched, and nulls.
 
     Searching costs a hundred times what the exact optimum does, so at most `searched` texts of the trained
@@ -69,16 +67,8 @@ class Adversary(AbstractExperiment):
                 way_out="Leave them out for the defaults.",
             )
 
-    def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:
-        """The controls: a text's geometry lets attention move whether anything was learnt or not."""
-        return controls(config)
-
-    def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
-        """One row a text and model."""
-        for each in beside_controls(subject):
-            yield from self._observe(each, torch.Generator().manual_seed(int(rng.integers(2**63))))
-
-    def _observe(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+    def ask(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+        """One row a text."""
         counts = (self.searched, self.matched, self.shown, self.programmed)
         searched, opposed, whole, solved = nested(subject, counts, self.texts)
         found: dict[int, Row] = {}
@@ -91,7 +81,7 @@ class Adversary(AbstractExperiment):
                 found[at] = found.get(at, {}) | opponent
         for rows, reading in readings(subject.model, subject.texts):
             several = reading.values is not None and reading.values.shape[2] > 2
-            columns, vectors = exact(reading, _places(rows, solved) if several else None, rng)
+            columns, vectors = exact(reading, places(rows, solved) if several else None, rng)
             numbers = {name: column.tolist() for name, column in columns.items()}
             for place, row in enumerate(begun(subject, rows, reading)):
                 kept = {**NOT_LOOKED_FOR, **found.get(int(rows[place]), {})}
@@ -186,11 +176,6 @@ def _strongest(reading: Reading, weights: Tensor, epsilon: float) -> Found:
     return strongest_adversary(
         weights, reading.values, reading.bias, reading.mask, epsilon, answers=reading.batch.answers
     )
-
-
-def _places(rows: np.ndarray, wanted: set[int]) -> Tensor:
-    """Where in a batch of these rows the wanted ones are."""
-    return torch.tensor([place for place, row in enumerate(rows) if row in wanted], dtype=torch.long)
 
 
 def _alone(reading: Reading) -> Tensor:

@@ -131,8 +131,3 @@ def other_seeds(config: ModelConfig, count: int) -> dict[str, ModelConfig]:
     """The same model from the first seeds that are not its own, so that the bases of a study share them."""
     seeds = [seed for seed in range(count + 1) if seed != config.seed][:count]
     return {f"{SEED}{seed}": replace(config, seed=seed) for seed in seeds}
-
-
-def places(rows: np.ndarray, wanted: set[int]) -> Tensor:
-    """Where among these rows the wanted ones are."""
-    return torch.tensor([place for place, row in enumerate(rows) if row in wanted], dtype=torch.long)

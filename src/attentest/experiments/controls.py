@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from attentest.experiments.contract import Subject
+import numpy as np
+import torch
+
+from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.model.config import ModelConfig
 
 UNTRAINED, SHUFFLED = "untrained", "shuffled labels"
@@ -26,3 +31,21 @@ def controls(config: ModelConfig) -> dict[str, ModelConfig]:
 def beside_controls(subject: Subject) -> tuple[Subject, ...]:
     """The subject, then its controls: every experiment asks all three the same."""
     return subject, subject.sibling[UNTRAINED], subject.sibling[SHUFFLED]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbstractBesideControls(AbstractExperiment):
+    """An experiment that asks a subject and its controls the same, each with draws of its own."""
+
+    def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:
+        """The controls: what the question would show where nothing was learnt."""
+        return controls(config)
+
+    def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
+        """One row a text and model."""
+        for each in beside_controls(subject):
+            yield from self.ask(each, torch.Generator().manual_seed(int(rng.integers(2**63))))
+
+    @abstractmethod
+    def ask(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+        """The rows of one of them."""

@@ -21,14 +21,12 @@ from attentest.evidence.hidden_importance import hidden_gradient, hidden_leave_o
 from attentest.evidence.influence import AT_MOST, Positions, influence, jacobian
 from attentest.evidence.null_importance import null_gradient, null_leave_one_out
 from attentest.evidence.permutation import orders
-from attentest.experiments.apart import places
-from attentest.experiments.contract import AbstractExperiment, Row, Subject
-from attentest.experiments.controls import beside_controls, controls
+from attentest.experiments.contract import Row, Subject
+from attentest.experiments.controls import AbstractBesideControls
 from attentest.experiments.rows import begun
-from attentest.experiments.shown import shown
+from attentest.experiments.shown import places, shown
 from attentest.findings.comparison import normalised_entropy
 from attentest.findings.rank_agreement import kendalls
-from attentest.model.config import ModelConfig
 from attentest.model.reader import TEXTS, TOKENS
 from attentest.model.seam import AttentionModel, Reading
 from attentest.model.selection import selected
@@ -42,7 +40,7 @@ FEW = 4  # states of a text of which the whole Jacobian is taken: each costs a p
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Dispersion(AbstractExperiment):
+class Dispersion(AbstractBesideControls):
     """How spread out influence and importance are, and what attention agrees with (ME-1, ME-2, ME-4).
 
     A row says of its text the normalised entropies of attention, of the gradient and leave-one-out importance
@@ -70,16 +68,8 @@ class Dispersion(AbstractExperiment):
                 way_out=f"{AT_MOST}, 50 and 20 are the defaults.",
             )
 
-    def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:
-        """The controls: how spread out influence is before anything is learnt."""
-        return controls(config)
-
-    def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
-        """One row a text and model."""
-        for each in beside_controls(subject):
-            yield from self._observe(each, torch.Generator().manual_seed(int(rng.integers(2**63))))
-
-    def _observe(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+    def ask(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+        """One row a text."""
         model = subject.model
         # To compare two norms, one model does.
         whole = shown(subject, self.frobenius) if subject.name == "trained" and self.frobenius else set()

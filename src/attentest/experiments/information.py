@@ -14,12 +14,11 @@ from torch import Tensor
 from attentest.evidence.neighbours import neighbours
 from attentest.evidence.quantisation import k_means, nearest, rank_symbols
 from attentest.evidence.ranked import output_symbols
-from attentest.experiments.contract import AbstractExperiment, Row, Subject
-from attentest.experiments.controls import beside_controls, controls
+from attentest.experiments.contract import Row, Subject
+from attentest.experiments.controls import AbstractBesideControls
 from attentest.experiments.ranked_split import RankedSplit
 from attentest.findings.information import LISTS
 from attentest.findings.ranks import FEWEST, depth
-from attentest.model.config import ModelConfig
 from attentest.refusal import Refusal
 
 Vectors = Float[Tensor, "rank text hidden"]
@@ -31,7 +30,7 @@ TOO_SMALL = "too many clusters have fewer than two members"
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Information(AbstractExperiment):
+class Information(AbstractBesideControls):
     """Mutual information of hidden states and output at each rank of attention (Wen et al. 2022, WE-1).
 
     `percentile`, `reach` and `least` choose the number of ranks (A9); `clusters` are the sizes of codebook to
@@ -78,18 +77,12 @@ class Information(AbstractExperiment):
                 way_out="Leave them out for the defaults.",
             )
 
-    def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:
-        """The controls."""
-        return controls(config)
-
-    def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
-        """One row a text and model. A text that is left out has the output -1, and no lists."""
-        for each in beside_controls(subject):
-            draw = torch.Generator().manual_seed(int(rng.integers(2**63)))
-            # Units are tokens or fewer, so the length in tokens bounds the ranks that can be asked for.
-            most = max(1, int(np.percentile(each.texts.lengths, self.percentile)))
-            split = RankedSplit.read(each, most, draw if self.noise else None)
-            yield from self.measured(split, draw)
+    def ask(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+        """One row a text. A text that is left out has the output -1, and no lists."""
+        # Units are tokens or fewer, so the length in tokens bounds the ranks that can be asked for.
+        most = max(1, int(np.percentile(subject.texts.lengths, self.percentile)))
+        split = RankedSplit.read(subject, most, rng if self.noise else None)
+        yield from self.measured(split, rng)
 
     def measured(self, split: RankedSplit, rng: torch.Generator) -> Iterator[Row]:
         """The rows of one model."""

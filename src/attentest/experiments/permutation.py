@@ -10,17 +10,16 @@ import numpy as np
 import torch
 
 from attentest.evidence.permutation import medians, output_changes
-from attentest.experiments.contract import AbstractExperiment, Row, Subject
-from attentest.experiments.controls import beside_controls, controls
+from attentest.experiments.contract import Row, Subject
+from attentest.experiments.controls import AbstractBesideControls
 from attentest.experiments.rows import begun
-from attentest.model.config import ModelConfig
 from attentest.model.reader import readings
 from attentest.refusal import Refusal
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Permutation(AbstractExperiment):
+class Permutation(AbstractBesideControls):
     """The median output change over random permutations of attention (JW-4), beside the controls'."""
 
     name: ClassVar[str] = "permutation"
@@ -38,16 +37,8 @@ class Permutation(AbstractExperiment):
                 way_out="The paper uses 100.",
             )
 
-    def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:
-        """The controls: what the geometry alone would show."""
-        return controls(config)
-
-    def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
-        """One row a text and model."""
-        for each in beside_controls(subject):
-            yield from self._observe(each, torch.Generator().manual_seed(int(rng.integers(2**63))))
-
-    def _observe(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+    def ask(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+        """One row a text."""
         for rows, reading in readings(subject.model, subject.texts):
             changes = output_changes(subject.model, reading, self.permutations, rng=rng)
             middle = medians(changes)

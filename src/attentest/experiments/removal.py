@@ -16,11 +16,10 @@ from attentest.evidence.permutation import orders
 from attentest.evidence.removal import smallest_flip
 from attentest.evidence.removal_orders import largest_first, rankings
 from attentest.evidence.single_removal import exchanged
-from attentest.experiments.contract import AbstractExperiment, Row, Subject
-from attentest.experiments.controls import beside_controls, controls
+from attentest.experiments.contract import Row, Subject
+from attentest.experiments.controls import AbstractBesideControls
 from attentest.experiments.rows import begun
 from attentest.findings import removal
-from attentest.model.config import ModelConfig
 from attentest.model.reader import readings
 from attentest.model.seam import AttentionModel, Reading
 from attentest.refusal import Refusal
@@ -30,7 +29,7 @@ Columns = dict[str, np.ndarray]
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Removal(AbstractExperiment):
+class Removal(AbstractBesideControls):
     """Items removed from the top of four rankings until the decision flips (SS-3), and the fewest possible.
 
     A row says of its text: `items`, the units of positive weight; `smallest`, the size of the exact smallest
@@ -55,16 +54,8 @@ class Removal(AbstractExperiment):
                 way_out="The published code draws 5.",
             )
 
-    def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:
-        """The controls: untrained weights can be removed, too."""
-        return controls(config)
-
-    def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
-        """One row a text and model."""
-        for each in beside_controls(subject):
-            yield from self._observe(each, torch.Generator().manual_seed(int(rng.integers(2**63))))
-
-    def _observe(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+    def ask(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+        """One row a text."""
         model = subject.model
         for rows, reading in readings(model, subject.texts):
             exact = in_double(reading)

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from attentest.evidence.permutation import permuted
-from attentest.experiments.apart import NAN, Base, other_seeds, places
+from attentest.experiments.apart import NAN, Base, other_seeds
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.experiments.controls import controls
-from attentest.experiments.shown import shown
+from attentest.experiments.shown import places, shown
 from attentest.findings.trained_adversary import SEED
 from attentest.model.config import ModelConfig
 from attentest.model.divergence import attainable

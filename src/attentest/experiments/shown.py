@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from attentest.experiments.contract import Subject
 
@@ -27,3 +29,8 @@ def nested(subject: Subject, counts: Sequence[int], ids: str = "") -> list[set[i
         rows = rows[np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(int)]
         sets[count] = {*rows.tolist(), *named}
     return [sets[count] for count in counts]
+
+
+def places(rows: np.ndarray, wanted: set[int]) -> Tensor:
+    """Where in a batch of these rows the wanted ones are."""
+    return torch.tensor([place for place, row in enumerate(rows) if row in wanted], dtype=torch.long)

@@ -21,10 +21,9 @@ from attentest.evidence.single_removal import (
     single_removals,
     topmost,
 )
-from attentest.experiments.contract import AbstractExperiment, Row, Subject
-from attentest.experiments.controls import beside_controls, controls
+from attentest.experiments.contract import Row, Subject
+from attentest.experiments.controls import AbstractBesideControls
 from attentest.experiments.rows import begun
-from attentest.model.config import ModelConfig
 from attentest.model.reader import readings
 from attentest.model.seam import AttentionModel, Reading
 
@@ -33,7 +32,7 @@ Columns = dict[str, np.ndarray]
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class SingleWeight(AbstractExperiment):
+class SingleWeight(AbstractBesideControls):
     """The item on top of a ranking removed, and one at random: change of output and of decision (SS-1, SS-2).
 
     A row says of its text `items`, the units of positive weight, and for each ranking (attention, gradient,
@@ -46,16 +45,8 @@ class SingleWeight(AbstractExperiment):
     cite: ClassVar[str] = "serrano2019attention"
     version: ClassVar[int] = 1
 
-    def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:
-        """The controls: what weights do that say nothing."""
-        return controls(config)
-
-    def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
-        """One row a text and model."""
-        for each in beside_controls(subject):
-            yield from self._observe(each, torch.Generator().manual_seed(int(rng.integers(2**63))))
-
-    def _observe(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+    def ask(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+        """One row a text."""
         model = subject.model
         for rows, reading in readings(model, subject.texts):
             exact = in_double(reading)

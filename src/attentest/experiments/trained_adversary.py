@@ -11,10 +11,10 @@ import numpy as np
 import torch
 
 from attentest.evidence.search import PublishedSearch
-from attentest.experiments.apart import NAN, Base, other_seeds, places
+from attentest.experiments.apart import NAN, Base, other_seeds
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.experiments.controls import controls
-from attentest.experiments.shown import shown
+from attentest.experiments.shown import places, shown
 from attentest.experiments.uniform_baseline import UNIFORM, frozen_uniform
 from attentest.findings.trained_adversary import EXACT, LAMBDA, SEARCH
 from attentest.model.config import ModelConfig

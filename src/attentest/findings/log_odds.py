@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 
 from attentest.findings import performance
 from attentest.findings.group_means import Means, Measure, reasons
 from attentest.findings.record import Finding, ordered
+from attentest.findings.variants import scored
 
 EXPERIMENT = "log-odds"
 COLUMNS = (*performance.COLUMNS, "length", "jsd", "null_jsd", "tau")
@@ -25,21 +24,11 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     attention, rank correlations beside 0.
     """
     rows = ordered(rows, COLUMNS)
-    of_variant = {variant: rows[rows["subject"] == variant] for variant in VARIANTS}
-    findings = []
-    for variant, texts in of_variant.items():
-        findings += _scores(variant, texts, mode, rng)
+    findings = scored(EXPERIMENT, rows, VARIANTS, mode=mode, rng=rng)
     why = reasons(rows, UNDEFINED)
     likeness = [
         Measure(name="jsd-to-log-odds", values=rows["jsd"], null=rows["null_jsd"], why=why),
         Measure(name="tau-to-log-odds", values=rows["tau"], null=0.0, why=why),
     ]
     means = Means(experiment=EXPERIMENT, rows=rows, mode=mode, rng=rng)
-    return findings + means.of(likeness, [(variant, of_variant[variant]) for variant in LEARNT])
-
-
-def _scores(variant: str, rows: pd.DataFrame, mode: str, rng: np.random.Generator) -> list[Finding]:
-    """Each variant is scored as if it were the model the performance experiment is about."""
-    found = performance.conclude(rows.assign(subject="trained"), mode=mode, rng=rng)
-    overall = [finding for finding in found if finding.group == "overall"]
-    return [replace(finding, experiment=EXPERIMENT, group=variant) for finding in overall]
+    return findings + means.of(likeness, [(variant, rows[rows["subject"] == variant]) for variant in LEARNT])
