@@ -1,6 +1,6 @@
 # From a bare clone with Python 3.11+ and make: `make demo` or `make test`. Everything else follows from .venv.
 PYTHON ?= python3
-EXTRAS ?= dev,web
+EXTRAS ?= dev,hf,web
 BIN := .venv/bin
 STAMP := .venv/installed-$(EXTRAS)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check

@@ -29,10 +29,15 @@ from attentest.model.protocol import resolved
 from attentest.model.training import Training
 from benchmarks import (
     adversaries,
+    communication,
     erasure,
+    explainers,
+    gallery,
     gradients,
+    hugging_face,
     influence,
     information,
+    live,
     memory,
     removal,
     statistics,
@@ -202,12 +207,16 @@ def main() -> None:
         optimiser_step(vocabulary),
         *gradients.rows(),
         *erasure.rows(),
+        *explainers.rows(),
         *influence.rows(),
         permutation(SHORT),
         permutation(LONG),
         *adversaries.rows(),
         *removal.rows(),
         *information.rows(),
+        *communication.rows(),
+        *hugging_face.rows(),
+        *live.rows(),
         *statistics.rows(),
         intervals(),
         tokeniser(),
@@ -238,6 +247,15 @@ def main() -> None:
         "| experiment | before, MB | at its peak, MB |",
         "| --- | ---: | ---: |",
         *(f"| {name} | {before:,.0f} | {peak:,.0f} |" for name, before, peak in memory.rows()),
+        "",
+        f"## The gallery in Chromium: 100 models on {gallery.TEXTS:,} texts each, from disk, nothing kept",
+        "",
+        "| page | first paint, ms | filled, ms | read, MB |",
+        "| --- | ---: | ---: | ---: |",
+        *(
+            f"| {name} | {paint:,.0f} | {full:,.0f} | {size:.2f} |"
+            for name, paint, full, size in gallery.rows()
+        ),
     ]
     OUT.write_text("\n".join(lines) + "\n")
 

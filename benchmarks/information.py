@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from scipy.spatial.distance import cdist
 from scipy.special import digamma
+from scipy.stats import spearmanr
 from sklearn.cluster import KMeans
 from sklearn.metrics import mutual_info_score
 
@@ -18,11 +19,14 @@ from attentest.evidence.ranked import output_symbols
 from attentest.experiments.contract import Row
 from attentest.experiments.information import Information
 from attentest.experiments.ranked_split import RankedSplit
+from attentest.findings.flatness import Flatness, spearman
 from attentest.findings.information import measured
+from attentest.findings.interval import counts
 from benchmarks.made import Row as Line
 from benchmarks.made import seconds
 
 TEXTS, RANKS, HIDDEN, CLUSTERS, OUTPUTS = 4000, 50, 256, 100, 5
+SETTINGS, DRAWS = 99, 1000
 PLAIN = 2  # ranks that the plain way is timed on; the rest is arithmetic
 
 
@@ -88,6 +92,18 @@ def rows() -> Iterator[Line]:
     yield f"k-means, {size}", clustering, seconds(lambda: k_means_of_ranks(split), 1), "matrix products"
     whole = seconds(lambda: [plain(vectors, output) for vectors in few], 1) * RANKS / PLAIN
     yield f"information by rank, {size}", whole, seconds(lambda: ours(split), 1), "k-means"
+    yield flatness()
+
+
+def flatness() -> Line:
+    """Spearman's correlation over resampled settings: scipy on each resample, or ranks by weights at once."""
+    rng = np.random.default_rng(0)
+    sample = Flatness(np.arange(SETTINGS), *rng.uniform(size=(2, SETTINGS)))
+    weights = counts(DRAWS, SETTINGS, rng)
+    each = [np.repeat(np.arange(SETTINGS), times.astype(int)) for times in weights]
+    scipy = seconds(lambda: [spearmanr(sample.entropy[own], sample.tau[own]) for own in each], 1)
+    name = f"Spearman over {SETTINGS} settings, {DRAWS:,} draws (scipy)"
+    return name, scipy, seconds(lambda: spearman(sample, weights), 5), "matrix products"
 
 
 if __name__ == "__main__":

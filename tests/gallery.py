@@ -13,6 +13,9 @@ from attentest.findings.record import to_frame
 from attentest.store.cell import Cell
 from attentest.store.tables import to_parquet
 from tests.observed import adversary_rows, importance_rows, texts
+from tests.observed_communication import communication_rows
+from tests.observed_dispersion import dispersion_rows
+from tests.observed_meister import frozen_adversary_rows, sparsity_rows
 from tests.observed_removals import removal_rows, single_weight_rows
 from tests.observed_wiegreffe_pinter import (
     guided_rows,
@@ -114,6 +117,10 @@ ROWS = {
     "single-weight": single_weight_rows,
     "removal": removal_rows,
     "deception": deception_rows,
+    "dispersion": dispersion_rows,
+    "sparsity": sparsity_rows,
+    "frozen-adversary": frozen_adversary_rows,
+    "communication": communication_rows,
 }
 
 

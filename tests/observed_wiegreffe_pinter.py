@@ -31,7 +31,7 @@ class Held(Sources):
         base = sharpened(toy_model(corpus, **settings))
         self.models, self.siblings = {"trained": base}, step.siblings(base.config)
         for seed, (name, config) in enumerate(self.siblings.items(), start=100):
-            guide = self.weights(corpus, config.guide) if config.guide else None
+            guide = None if config.guide in (None, "random") else self.weights(corpus, config.guide)
             model = build(replace(config, seed=seed), corpus, base.vocabulary, guide=guide)
             self.models[name] = sharpened(model)
 

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -24,7 +25,7 @@ from attentest.figures.comparisons import show_comparison
 from attentest.figures.formats import COLUMNS, FORMATS, LATEX
 from attentest.figures.pairs import decimal, epochs, vectors
 from attentest.figures.pairs import published as published_as
-from attentest.findings import guided, single_weight, uniform_baseline
+from attentest.findings import guided, information_ablation, single_weight, uniform_baseline
 from attentest.findings.cards import CARDS
 from attentest.findings.record import Finding, to_frame
 from attentest.model.attention import ATTENTIONS
@@ -32,7 +33,7 @@ from attentest.model.catalogue import ENCODERS as ALL_ENCODERS
 from attentest.refusal import Refusal
 from attentest.report.agreement import SAMPLES, allowance, barred, incomparable, judge, judge_size
 from attentest.report.compare import compare
-from attentest.report.papers import DEV_FROM_TRAIN, PAPERS, SIZES, WIEGREFFE_PINTER
+from attentest.report.papers import DEV_FROM_TRAIN, PAPERS, SIZES, WEN, WIEGREFFE_PINTER
 from attentest.report.translation import is_result, wanted
 from attentest.store.cell import Cell
 from attentest.store.store import Store
@@ -42,6 +43,7 @@ from attentest.studies.published import COLUMNS as CSV_COLUMNS
 from attentest.studies.published import PublishedNumber, load_published
 from attentest.studies.recipe import load_study
 from tests.observed import concluded
+from tests.observed_information import ablation_texts
 from tests.observed_removals import single_weight_rows
 from tests.observed_wiegreffe_pinter import guided_rows, uniform_baseline_rows
 
@@ -289,6 +291,9 @@ def results(name):
         ("jain-wallace-2019", 336, 332, 13),
         ("wiegreffe-pinter-2019", 88, 76, 6),
         ("serrano-smith-2019", 36, 36, 4),
+        ("wen-2022", 171, 123, 11),
+        ("meister-2021", 63, 54, 3),
+        ("meister-2021-transformer", 63, 54, 3),
     ],
 )
 def test_every_word_of_the_published_tables_has_one_of_ours(name, numbers, measured, words):
@@ -336,6 +341,21 @@ def test_groups_are_those_that_the_findings_have():
     assert uniform == {("f1", "trained"), ("f1", "uniform")}
     assert len(found_in("wiegreffe-pinter-2019", guided.conclude, guided_rows())) == 4
     assert len(found_in("serrano-smith-2019", single_weight.conclude, single_weight_rows())) == 4
+
+
+def test_wens_lambdas_are_those_the_paper_chose_and_the_study_trains_them():
+    chosen = [n for n in load_published("wen-2022") if n["measure"] == "adversarial_lambda"]
+    study = load_study("wen-2022")
+    assert len(chosen) == 7 and not any(map(is_result, chosen))
+    for n in chosen:
+        assert WEN.groups[n["dataset"]] == f"lambda {n.value:g}"
+        point = {"corpus": WEN.datasets[n["dataset"]].corpus, "encoder": "bilstm"}
+        point |= {"attention": "additive", "projection": "softmax"}
+        [step] = [s for s in study.experiment if s.name == "information-ablation" and s.is_about(point)]
+        assert sweep(step.parameters["lambdas"]) == [n.value]
+    rows = [ablation_texts(20), ablation_texts(20, subject="fix rep"), ablation_texts(20, subject="fix attn")]
+    rows += [ablation_texts(20, subject=name) for name in set(WEN.groups.values())]
+    assert len(found_in("wen-2022", information_ablation.conclude, pd.concat(rows))) == 18
 
 
 def test_the_lambdas_are_those_the_paper_chose_and_the_sweep_has_them():

@@ -24,6 +24,7 @@ PROJECTIONS = (
     "entmax15",
     "sparsegen(0.4)",
     "gumbel-softmax(0.8)",
+    "tempered-softmax(0.8)",
     "uniform",
     "stored",
 )

@@ -10,18 +10,24 @@ import pytest
 
 from attentest.findings import (
     adversary,
+    communication,
     deception,
     dispersion,
+    explainers,
+    frozen_adversary,
     guided,
     heat_map,
     importance,
     information,
+    information_ablation,
+    information_sensitivity,
     log_odds,
     performance,
     permutation,
     removal,
     seed_variance,
     single_weight,
+    sparsity,
     trained_adversary,
     uniform_baseline,
 )
@@ -31,8 +37,11 @@ from attentest.findings.group_means import MOST_CLASSES
 from attentest.findings.record import COLUMNS, Finding, to_frame
 from attentest.refusal import Refusal
 from tests.observed import adversary_rows, concluded, importance_rows, one, texts
+from tests.observed_communication import communication_rows
 from tests.observed_dispersion import dispersion_rows
-from tests.observed_information import information_rows
+from tests.observed_explainers import explainer_rows
+from tests.observed_information import ablation_rows, information_rows, sensitivity_rows
+from tests.observed_meister import frozen_adversary_rows, sparsity_rows
 from tests.observed_removals import removal_rows, single_weight_rows
 from tests.observed_wiegreffe_pinter import (
     guided_rows,
@@ -145,8 +154,14 @@ CONCLUSIONS = {
     "single-weight": (single_weight.conclude, single_weight_rows),
     "removal": (removal.conclude, removal_rows),
     "information": (information.conclude, information_rows),
+    "information-ablation": (information_ablation.conclude, ablation_rows),
+    "information-sensitivity": (information_sensitivity.conclude, sensitivity_rows),
     "dispersion": (dispersion.conclude, dispersion_rows),
+    "sparsity": (sparsity.conclude, sparsity_rows),
+    "frozen-adversary": (frozen_adversary.conclude, frozen_adversary_rows),
     "deception": (deception.conclude, deception_rows),
+    "communication": (communication.conclude, communication_rows),
+    "explainers": (explainers.conclude, explainer_rows),
 }
 every = pytest.mark.parametrize("conclude, make", CONCLUSIONS.values(), ids=CONCLUSIONS)
 

@@ -10,8 +10,9 @@ import torch
 
 from attentest.corpus.catalogue import load_corpus
 from attentest.evidence.ranked import ranked
+from attentest.experiments.by_rank import FEW_RANKS, SMALL, TOO_SMALL
 from attentest.experiments.contract import Sources, Subject
-from attentest.experiments.information import FEW_RANKS, SMALL, TOO_SMALL, Information
+from attentest.experiments.information import Information
 from attentest.findings import information
 from attentest.findings.cards_information import INFORMATION_CARDS
 from attentest.findings.comparison import mutual_information, normalised_entropy

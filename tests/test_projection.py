@@ -26,6 +26,7 @@ WRITTEN = (
     "sparsegen(0.5)",
     "sparsegen(-3)",
     "gumbel-softmax(0.8)",
+    "tempered-softmax(0.8)",
     "uniform",
 )
 scores = arrays.arrays(np.float64, st.tuples(st.integers(1, 3), st.integers(1, 7)), elements=st.floats(-8, 8))
@@ -121,6 +122,14 @@ def test_gumbel_noise_needs_a_generator_and_follows_it():
     assert abs(float(logit.mean())) < 0.1 and abs(float(logit.var()) - np.pi**2 / 3) < 0.25
 
 
+@given(z=scores, seed=st.integers(0, 99))
+def test_a_tempered_softmax_is_gumbel_softmax_that_never_has_noise(z, seed):
+    z, noise = torch.from_numpy(z), torch.Generator().manual_seed(seed)
+    quiet, noisy = (Projection.parse(name) for name in ("tempered-softmax(0.8)", "gumbel-softmax(0.8)"))
+    assert torch.equal(quiet(z, all_real(z), noise), noisy(z, all_real(z)))
+    torch.testing.assert_close(quiet(z, all_real(z)), softmax(z / 0.8, all_real(z)))
+
+
 @pytest.mark.parametrize(
     "written",
     [
@@ -129,6 +138,8 @@ def test_gumbel_noise_needs_a_generator_and_follows_it():
         "sparsegen(x)",
         "sparsegen(nan)",
         "gumbel-softmax(0)",
+        "tempered-softmax",
+        "tempered-softmax(-1)",
         "softmax(1)",
         "soft max",
         "",

@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attentest.auditor import audit
     from attentest.bench.verbs import run_study as study
     from attentest.corpus.catalogue import load_corpus
     from attentest.corpus.example import Corpus, Example
@@ -22,12 +23,24 @@ if TYPE_CHECKING:
     from attentest.refusal import Refusal
 
 __version__ = "0.1.0"
-__all__ = ["Corpus", "Example", "Refusal", "load", "load_corpus", "read_table", "save", "study", "train"]
+__all__ = [
+    "Corpus",
+    "Example",
+    "Refusal",
+    "audit",
+    "load",
+    "load_corpus",
+    "read_table",
+    "save",
+    "study",
+    "train",
+]
 
 _HOME = {
     "Corpus": "attentest.corpus.example",
     "Example": "attentest.corpus.example",
     "Refusal": "attentest.refusal",
+    "audit": "attentest.auditor",
     "load": "attentest.model.files",
     "load_corpus": "attentest.corpus.catalogue",
     "read_table": "attentest.corpus.table",

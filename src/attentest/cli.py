@@ -10,8 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
+from attentest.cli_audit import audit
 from attentest.cli_corpora import corpora
 from attentest.cli_results import compare, look_back, report
+from attentest.cli_serve import serve
 from attentest.cli_shared import (
     DEFAULT_STORE,
     DataOption,
@@ -32,8 +34,10 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(corpora, name="corpora")
+app.command()(audit)
 app.command()(compare)
 app.command()(report)
+app.command()(serve)
 
 INTERRUPTED = 130
 PATHS = (errno.ENAMETOOLONG, errno.EACCES, errno.EPERM)  # what only a path from outside can bring about

@@ -58,7 +58,12 @@ def compare(
 
 
 def report(
-    out: Annotated[Path, typer.Option(help="The folder to make: new, empty, or a report made before.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The folder to make: new, empty, or a report made before.")
+    ] = None,
+    single: Annotated[
+        Path | None, typer.Option(help="Write all pages into this one HTML file; beside --out, or alone.")
+    ] = None,
     study: Annotated[
         list[str] | None, typer.Option(help="Also the claims of this study, a TOML file; may be given again.")
     ] = None,
@@ -70,14 +75,24 @@ def report(
     """Make pages of everything a store holds: tables, figures, heat maps, claims, published numbers."""
     from attentest.figures.documents import show_site
 
-    document = make_report(out, store, studies=study or (), data_dir=data_dir, include_text=include_text)
+    if out is None and single is None:
+        raise Refusal(
+            "report",
+            got="neither --out nor --single",
+            needs="where to write the pages",
+            way_out="Give --out DIR for a folder, --single FILE for one file, or both.",
+        )
+    document = make_report(
+        out, store, single=single, studies=study or (), data_dir=data_dir, include_text=include_text
+    )
     print_document(document, as_json, show_site)
 
 
 def make_report(
-    out: Path,
+    out: Path | None,
     store: str,
     *,
+    single: Path | None = None,
     studies: Sequence[str] = (),
     data_dir: str | None = None,
     include_text: bool = False,
@@ -90,22 +105,35 @@ def make_report(
     from attentest.report.folder import checked, publish
 
     check_web()
-    checked(out)
-    from attentest.report.site import build  # only now: it imports what check_web looked for
+    if out is not None:
+        checked(out)
+    # Only now: these import what check_web looked for.
+    from attentest.report.single import single as in_one
+    from attentest.report.single import write_single
+    from attentest.report.site import build
 
+    known = entries(data_dir)
+    cited = {name: source.cite for name, source in CORPORA.items()}
     with counting("report") as watch:
         files = build(
             store,
-            {entry["name"]: entry["status"] for entry in entries(data_dir)},
+            {entry["name"]: entry["status"] for entry in known},
             version=version("attentest"),
             studies=studies,
             private=() if include_text else [n for n, c in CORPORA.items() if c.restriction == CREDENTIALS],
+            corpora=[entry | {"cite": cited.get(entry["name"], "")} for entry in known],
+            every_text=out is not None,  # one file of every word of every text would be too large to open
             watch=watch,
         )
-    publish(files, out)
+    if out is not None:
+        publish(files, out)
+    if single is not None:
+        write_single(in_one(files), single)
     pages = [name for name in files if name.endswith(".html")]
     figures = [name for name in files if name.startswith("figures/")]
-    return {"out": str(out), "index": str(out / "index.html"), "pages": len(pages), "figures": len(figures)}
+    made = {"out": None if out is None else str(out), "single": None if single is None else str(single)}
+    index = str(single if out is None else out / "index.html")
+    return {**made, "index": index, "pages": len(pages), "figures": len(figures)}
 
 
 def look_back(cells: Collection[str], store: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from attentest.experiments.contract import AbstractExperiment
 from attentest.findings.claims import Claim
 from attentest.findings.conclusions import CONCLUSIONS
 from attentest.model.config import ModelConfig
+from attentest.model.drawn import RANDOM
 from attentest.model.losses import Loss
 from attentest.model.protocol import resolved
 from attentest.store.cell import Cell
@@ -72,7 +73,7 @@ class Planner:
     def model(self, config: ModelConfig, corpus: Cell, where: Mapping[str, str]) -> Cell:
         """A trained model of a resolved configuration."""
         inputs = {"corpus": corpus.key}
-        if config.guide:
+        if config.guide and config.guide != RANDOM:  # drawn with the model, and no cell
             inputs["guide"] = config.guide
         if config.start_from:
             inputs["start"] = config.start_from
@@ -131,9 +132,12 @@ class Planner:
         """Every finding the study asks for; what they need is planned with them."""
         for claim in study.claim:
             Claim(**claim.model_dump())  # a rule that cannot be read is refused before anything runs
-        steps = [experiment(step.name, step.mode, step.parameters) for step in study.experiment]
+        steps = [(step, experiment(step.name, step.mode, step.parameters)) for step in study.experiment]
         return [
-            self.finding(step, point, study.model, study.seeds) for point in points(study) for step in steps
+            self.finding(asked, point, study.model, study.seeds)
+            for point in points(study)
+            for step, asked in steps
+            if step.is_about(asdict(point))
         ]
 
     def finding(

@@ -16,7 +16,7 @@ from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study
 
-STUDIES = ("demo", "demo-retrained")
+STUDIES = ("demo", "demo-retrained", "demo-sparse")
 SHOWN = 2  # texts per model
 
 

@@ -22,7 +22,6 @@ from attentest.evidence import erasure_convolutional, erasure_recurrent, erasure
 from attentest.model.decoder import distribution
 from attentest.model.divergence import total_variation
 from attentest.model.encoders import Convolutional, Recurrent, TokenWise
-from attentest.model.hierarchy import Hierarchical
 from attentest.model.seam import AttentionModel, Reading
 from attentest.model.selection import selected, selected_batch
 from attentest.refusal import Refusal
@@ -60,7 +59,7 @@ def leave_one_out(model: AttentionModel, reading: Reading, *, road: str | None =
     """
     name = _checked(model, road)
     with torch.no_grad():
-        change = torch.zeros_like(reading.scores)
+        change = reading.scores.new_zeros(reading.mask.shape)
         for texts, lefts in _plan(model, reading, ROADS[name]):
             change[texts, lefts.start : lefts.stop] = ROADS[name].changes(
                 model, selected(reading, texts), lefts
@@ -124,7 +123,7 @@ def _shortened(
 ) -> tuple[Batch, Int[Tensor, "text token"]]:
     """Each text without its unit, and which of its tokens stands where; sentences are numbered afresh."""
     unit = torch.arange(batch.mask.shape[1], device=leaves.device).expand_as(batch.mask)
-    if isinstance(model.encoder, Hierarchical):
+    if model.gathers:
         assert batch.sentences is not None, "a text without sentences is one unit"
         unit = batch.sentences
     remains = batch.mask & (unit != leaves[:, None])
@@ -136,7 +135,7 @@ def _shortened(
         ids=tuple(map(str, range(len(mask)))),
         tokens=torch.where(mask, batch.tokens.gather(1, order), PAD),
         mask=mask,
-        sentences=torch.where(mask, afresh, 0) if isinstance(model.encoder, Hierarchical) else None,
+        sentences=torch.where(mask, afresh, 0) if model.gathers else None,
     )
     return shortened, order
 

@@ -23,7 +23,7 @@ Carried = Float[Tensor, "batch variant width"]
 
 def renormalises(projection: Projection) -> bool:
     """Whether the remaining weights keep their proportions; sparse projections change them."""
-    return projection.name in ("softmax", "gumbel-softmax", "uniform", "stored")
+    return projection.name in ("softmax", "gumbel-softmax", "tempered-softmax", "uniform", "stored")
 
 
 def kept(reading: Reading, lefts: range) -> Kept:

@@ -18,7 +18,6 @@ from torch import Tensor
 
 from attentest.corpus.batch import Batch
 from attentest.model.decoder import distribution
-from attentest.model.hierarchy import Hierarchical
 from attentest.model.seam import AttentionModel, Reading
 from attentest.shapes import Embedded, Logits
 
@@ -82,10 +81,10 @@ def _without_graph(reading: Reading) -> Reading:
 def _per_unit(model: AttentionModel, reading: Reading, of_tokens: Float[Tensor, "batch token"]) -> PerUnit:
     """A unit of several tokens has their sum: the sentence of a hierarchy, or the one last state."""
     of_tokens = of_tokens.masked_fill(~reading.batch.mask, 0.0)
-    if isinstance(model.encoder, Hierarchical):
-        units = torch.zeros_like(reading.weights)
+    if model.gathers:
+        units = of_tokens.new_zeros(reading.mask.shape)
         numbers = reading.batch.sentences
         if numbers is None:
             numbers = torch.zeros_like(reading.batch.tokens)
         return units.scatter_add(1, numbers.clamp(0, units.shape[1] - 1), of_tokens)
-    return of_tokens if reading.weights.shape == of_tokens.shape else of_tokens.sum(1, keepdim=True)
+    return of_tokens if reading.mask.shape == of_tokens.shape else of_tokens.sum(1, keepdim=True)

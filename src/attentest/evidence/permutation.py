@@ -96,16 +96,16 @@ def permuted_logits(
     An affine decision needs a text's permuted weights only for as long as it takes to weigh its values with
     them: they never leave the cache. Any other is asked with all of them at once.
     """
-    batch, units = reading.mask.shape
-    width = units if reading.values is None else reading.values.shape[2]
-    found = reading.weights.new_zeros(batch, count, width)  # logits, or weights to be decided under
+    shape = reading.weights.shape[1:] if reading.values is None else reading.values.shape[2:]
+    found = reading.weights.new_zeros(len(reading.mask), count, *shape)  # logits, or weights to decide under
     for texts, order in shared_orders(reading.mask.sum(1), count, rng=rng):
         size = len(order)
-        moved = reading.weights.index_select(0, texts).index_select(1, order.flatten()).view(-1, size, count)
+        moved = reading.weights.index_select(0, texts).index_select(-1, order.flatten())
+        moved = moved.unflatten(-1, (size, count))  # one order for all heads, where there are several
         if reading.values is not None:
             found[texts] = (reading.values.index_select(0, texts)[:, :size].mT @ moved).mT
         else:
-            found[texts, :, :size] = moved.mT
+            found[texts, ..., :size] = moved.movedim(-1, 1)
     if reading.values is None or reading.bias is None:
         return model.decide(reading, found)
     logits = found + reading.bias

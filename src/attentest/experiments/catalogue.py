@@ -7,19 +7,25 @@ from dataclasses import fields
 from typing import Any
 
 from attentest.experiments.adversary import Adversary
+from attentest.experiments.communication import Communication
 from attentest.experiments.contract import AbstractExperiment
 from attentest.experiments.deception import Deception
 from attentest.experiments.dispersion import Dispersion
+from attentest.experiments.explainers import Explainers
+from attentest.experiments.frozen_adversary import FrozenAdversary
 from attentest.experiments.guided import Guided
 from attentest.experiments.heat_map import HeatMap
 from attentest.experiments.importance import Importance
 from attentest.experiments.information import Information
+from attentest.experiments.information_ablation import InformationAblation
+from attentest.experiments.information_sensitivity import InformationSensitivity
 from attentest.experiments.log_odds import LogOdds
 from attentest.experiments.performance import Performance
 from attentest.experiments.permutation import Permutation
 from attentest.experiments.removal import Removal
 from attentest.experiments.seed_variance import SeedVariance
 from attentest.experiments.single_weight import SingleWeight
+from attentest.experiments.sparsity import Sparsity
 from attentest.experiments.trained_adversary import TrainedAdversary
 from attentest.experiments.uniform_baseline import UniformBaseline
 from attentest.refusal import Refusal, look_up
@@ -38,8 +44,14 @@ EXPERIMENTS: dict[str, type[AbstractExperiment]] = {
     "single-weight": SingleWeight,
     "removal": Removal,
     "deception": Deception,
+    "communication": Communication,
     "dispersion": Dispersion,
+    "sparsity": Sparsity,
+    "frozen-adversary": FrozenAdversary,
     "information": Information,
+    "information-ablation": InformationAblation,
+    "information-sensitivity": InformationSensitivity,
+    "explainers": Explainers,
 }
 
 

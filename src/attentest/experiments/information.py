@@ -4,155 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
-import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from attentest.evidence.neighbours import neighbours
-from attentest.evidence.quantisation import k_means, nearest, rank_symbols
-from attentest.evidence.ranked import output_symbols
+from attentest.experiments.by_rank import AbstractByRank, Columns, Vectors, by_text
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.controls import AbstractBesideControls
-from attentest.experiments.ranked_split import RankedSplit
 from attentest.findings.information import LISTS
-from attentest.findings.ranks import FEWEST, depth
 from attentest.refusal import Refusal
-
-Vectors = Float[Tensor, "rank text hidden"]
-
-FEW_RANKS = f"fewer than {FEWEST} ranks"
-SMALL = "some clusters have fewer than two members"
-TOO_SMALL = "too many clusters have fewer than two members"
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Information(AbstractBesideControls):
+class Information(AbstractByRank, AbstractBesideControls):
     """Mutual information of hidden states and output at each rank of attention (Wen et al. 2022, WE-1).
 
-    `percentile`, `reach` and `least` choose the number of ranks (A9); `clusters` are the sizes of codebook to
-    try, the largest first, and `singletons` the share of clusters that may be small (A10). Of two classes the
-    output is one of `outputs`. The one codebook of all ranks is fitted to a `sample` of their states.
-    `neighbours` is for the estimate without clusters, `nulls` for the draws of every null. `noise` reads with
-    training's noise, as of Gumbel-softmax, which is off otherwise (A24).
+    `neighbours` is for the estimate without clusters. `noise` reads with training's noise, as of
+    Gumbel-softmax, which is off otherwise (A24). The other parameters are those of every such measurement.
     """
 
     name: ClassVar[str] = "information"
     cite: ClassVar[str] = "wen2022revisiting"
     version: ClassVar[int] = 1
+    lists: ClassVar[tuple[str, ...]] = LISTS
 
-    percentile: float = 10.0
-    reach: float = 0.8
-    least: float = 1e-5
-    clusters: str = "200 150 100 75 50"
-    singletons: float = 0.05
-    outputs: int = 5
-    restarts: int = 10
-    sample: int = 10_000
     neighbours: int = 3
-    nulls: int = 200
     noise: bool = False
 
     def __post_init__(self) -> None:
-        most = max(sizes(self.clusters))
-        shares = (self.percentile / 100, self.reach, self.singletons)
-        if not (all(0 <= share <= 1 for share in shares) and self.least >= 0):
+        super().__post_init__()
+        if self.neighbours < 1:
             raise Refusal(
                 "experiment information",
-                got=f"percentile {self.percentile:g}, reach {self.reach:g}, least {self.least:g},"
-                f" singletons {self.singletons:g}",
-                needs="a percentile of 0 to 100, shares of 0 to 1, and a weight of 0 or more",
-                way_out="Leave them out for the defaults.",
-            )
-        asked = (self.restarts, self.neighbours, self.outputs, self.sample, self.nulls)
-        # Of fewer than 20 draws no p-value is below 0.05.
-        if any(one < least for one, least in zip(asked, (1, 1, 2, most, 20), strict=True)):
-            raise Refusal(
-                "experiment information",
-                got="restarts, neighbours, outputs, sample and nulls of " + ", ".join(map(str, asked)),
-                needs=f"at least 1, 1, 2, {most} (the most clusters) and 20",
-                way_out="Leave them out for the defaults.",
+                got=f"{self.neighbours} neighbours",
+                needs="at least 1",
+                way_out="3 is the default.",
             )
 
     def ask(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
         """One row a text. A text that is left out has the output -1, and no lists."""
-        # Units are tokens or fewer, so the length in tokens bounds the ranks that can be asked for.
-        most = max(1, int(np.percentile(subject.texts.lengths, self.percentile)))
-        split = RankedSplit.read(subject, most, rng if self.noise else None)
-        yield from self.measured(split, rng)
+        yield from self.measured(self.read(subject, rng if self.noise else None), rng)
 
-    def measured(self, split: RankedSplit, rng: torch.Generator) -> Iterator[Row]:
-        """The rows of one model."""
-        sound, lengths = split.sound, split.lengths
-        rule = {"percentile": self.percentile, "share": self.reach, "least": self.least}
-        k = depth(split.attention[sound], lengths[sound], **rule).k
-        kept = np.flatnonzero(sound & (lengths >= k) & (k > 0))
-        about, columns = self._symbols(split, kept, k, rng) if len(kept) else ({}, {})
-        about = {"k": k, "clusters": 0, "small_clusters": np.nan, "nulls": self.nulls, **about}
-        about["flags"] = "; ".join(self._flags(k, about["small_clusters"]))
-        place = dict(zip(kept.tolist(), range(len(kept)), strict=True))
-        nothing = {"output": -1, **dict.fromkeys(LISTS)}
-        for number, row in enumerate(split.rows):
-            own = (
-                {name: column[place[number]] for name, column in columns.items()}
-                if number in place
-                else nothing
-            )
-            yield {**row, **about, **own}
-
-    def _symbols(
-        self, split: RankedSplit, kept: Int[np.ndarray, " kept"], k: int, rng: torch.Generator
-    ) -> tuple[Row, dict[str, Any]]:
-        """What was chosen for the model, and the columns of the texts it is measured on."""
-        vectors = split.vectors[:k, torch.from_numpy(kept)]
-        found = rank_symbols(
-            vectors, sizes(self.clusters), rng=rng, restarts=self.restarts, singletons=self.singletons
-        )
-        output = output_symbols(split.logits[kept], self.outputs, rng=rng, restarts=self.restarts)
+    def told(self, vectors: Vectors, output: Int[Tensor, " text"]) -> Columns:
+        """Who is near whom."""
         near = [neighbours(of_rank, output, self.neighbours) for of_rank in vectors]
-        columns = {
-            "output": output.tolist(),
-            "attention": split.attention[kept, :k].astype(np.float32),
-            "symbols": _by_text(found.symbols),
-            "joint": _by_text(self._joint(vectors, found.number, rng)),
-            "alike": _by_text(torch.stack([one.alike for one in near])),
-            "within": _by_text(torch.stack([one.within for one in near])),
+        return {
+            "alike": by_text(torch.stack([one.alike for one in near])),
+            "within": by_text(torch.stack([one.within for one in near])),
         }
-        return {"clusters": found.number, "small_clusters": found.small}, columns
-
-    def _joint(self, vectors: Vectors, number: int, rng: torch.Generator) -> Int[Tensor, "rank text"]:
-        """By one codebook of all ranks, which is fitted to states of any rank alike."""
-        flat = vectors.flatten(0, 1)
-        some = torch.randperm(len(flat), generator=rng)[: self.sample].to(flat.device)
-        codebook = k_means(flat[some], number, rng=rng, restarts=self.restarts)
-        return torch.stack([nearest(of_rank, codebook.centres) for of_rank in vectors])
-
-    def _flags(self, k: int, small: float) -> Iterator[str]:
-        if k < FEWEST:
-            yield FEW_RANKS
-        if small > 0:
-            yield SMALL if small <= self.singletons else TOO_SMALL
-
-
-def sizes(written: str) -> list[int]:
-    """The numbers of clusters to try, as a study writes them."""
-    try:
-        numbers = [int(one) for one in written.split()]
-    except ValueError:
-        numbers = []
-    if not numbers or min(numbers) < 2:
-        raise Refusal(
-            "experiment information, parameter 'clusters'",
-            got=repr(written),
-            needs="whole numbers of at least 2, apart by spaces",
-            way_out="'200 150 100 75 50' is the default; one number fixes it.",
-        )
-    return numbers
-
-
-def _by_text(symbols: Int[Tensor, "rank text"]) -> Int[np.ndarray, "text rank"]:
-    """Small numbers are stored as small ones."""
-    return symbols.T.to("cpu", torch.int32 if symbols.max() > 2**15 - 1 else torch.int16).numpy()

@@ -31,28 +31,28 @@ def uniform_scores(findings: pd.DataFrame, *, title: str = "", subtitle: str = "
     """How well the model does with its attention, and trained anew with all weights alike (WP-1)."""
     groups = {"trained": "its own attention", "uniform": "uniform attention", **CONTROLS}
     scores = {"f1": "F1", "accuracy": "accuracy", "auc": "ROC-AUC"}
-    return _points(findings, scores, groups, "score, the higher the better", title, subtitle)
+    return points(findings, scores, groups, "score, the higher the better", title, subtitle)
 
 
 def uniform_losses(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
     """What uniform attention costs, beside what another seed would (WP-1)."""
     lost = {"f1-lost": "F1", "accuracy-lost": "accuracy", "auc-lost": "ROC-AUC"}
     axis = "score lost, right of zero: attention was needed"
-    return _points(findings, lost, {"overall": "own less uniform"}, axis, title, subtitle, (0.0,))
+    return points(findings, lost, {"overall": "own less uniform"}, axis, title, subtitle, (0.0,))
 
 
 def guide_scores(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
     """How well a token-wise MLP does under each model's weights, beside the models themselves (WP-3)."""
     groups = {"trained": "the base model itself", "trained adversary": "its adversary itself", **_guides()}
     scores = {"f1": "F1", "accuracy": "accuracy"}
-    return _points(findings, scores, groups, "score, the higher the better", title, subtitle)
+    return points(findings, scores, groups, "score, the higher the better", title, subtitle)
 
 
 def guide_gains(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
     """What each guide is worth beyond uniform weights, beside an untrained model's weights (WP-3)."""
     gains = {"f1-beyond-uniform": "F1", "accuracy-beyond-uniform": "accuracy"}
     axis = "score beyond uniform weights, right of zero: better"
-    return _points(findings, gains, _guides(), axis, title, subtitle, (0.0,))
+    return points(findings, gains, _guides(), axis, title, subtitle, (0.0,))
 
 
 def _guides() -> dict[str, str]:
@@ -75,10 +75,10 @@ def deception_scores(findings: pd.DataFrame, *, title: str = "", subtitle: str =
         "anonymised": "without the words",
         **CONTROLS,
     }
-    return _points(findings, asked, groups, "share", title, subtitle, (0.0, 1.0))
+    return points(findings, asked, groups, "share", title, subtitle, (0.0, 1.0))
 
 
-def _points(
+def points(
     findings: pd.DataFrame,
     measures: Mapping[str, str],
     groups: Mapping[str, str],

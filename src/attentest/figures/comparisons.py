@@ -11,7 +11,20 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from attentest.figures.pairs import blocks, cells, count, decimal, epochs, gaps, interval, published, vectors
+from attentest.figures.pairs import (
+    OVER_HEADINGS,
+    OVER_SETTINGS,
+    blocks,
+    cells,
+    count,
+    decimal,
+    epochs,
+    gaps,
+    interval,
+    over_settings,
+    published,
+    vectors,
+)
 from attentest.figures.terminal import harmless, plain_table
 
 Document = dict[str, Any]
@@ -34,6 +47,10 @@ def show_comparison(document: Document, console: Console) -> None:
             console.print(_table(some))
             for note in _notes(some):
                 console.print(_indented(note, 4))
+    if many := over_settings(document):
+        console.print()
+        console.print(Text(OVER_SETTINGS, style="bold"))
+        console.print(plain_table(OVER_HEADINGS, many))
     _show_gaps(document["missing"], console)
     console.print()
     counts = ", ".join(f"{number} {said}" for said, number in document["summary"].items())

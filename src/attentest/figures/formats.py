@@ -12,6 +12,8 @@ from typing import Any
 
 from attentest.figures.pairs import (
     DASH,
+    OVER_HEADINGS,
+    OVER_SETTINGS,
     blocks,
     cells,
     class_of,
@@ -20,6 +22,7 @@ from attentest.figures.pairs import (
     epochs,
     gaps,
     interval,
+    over_settings,
     published,
     vectors,
 )
@@ -62,6 +65,8 @@ def tables(document: Document, columns: Sequence[str] = tuple(COLUMNS)) -> Itera
         table = {name: [COLUMNS[name](row) for row in rows] for name in columns}
         told = {n: column for n, column in table.items() if n not in SOMETIMES or set(column) != {DASH}}
         yield title, tuple(told), [list(row) for row in zip(*told.values(), strict=True)]
+    if many := over_settings(document):
+        yield OVER_SETTINGS, OVER_HEADINGS, many
     lacking = gaps(document["missing"])
     if lacking:
         yield "Published, and not here", tuple(lacking[0]), [[str(v) for v in g.values()] for g in lacking]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import groupby
 from typing import Any
@@ -83,3 +83,33 @@ def gaps(missing: Sequence[Row]) -> list[Row]:
         key = row["dataset"], row["reason"], row["way_out"]
         found[key] = found.get(key, 0) + 1
     return [{"dataset": d, "numbers": n, "reason": r, "way out": w} for (d, r, w), n in found.items()]
+
+
+OVER_SETTINGS = "Over all settings: averages and counts, which are not judged"
+OVER_HEADINGS = (
+    "measure",
+    "data set",
+    "model",
+    "attention",
+    "published",
+    "ours",
+    "95 % interval",
+    "settings",
+)
+
+
+def over_settings(document: Mapping[str, Any]) -> list[list[str]]:
+    """What the paper prints of many settings at once, beside ours and of how many settings those are."""
+    return [
+        [
+            row["measure"],
+            row["dataset"],
+            row["model"],
+            row["attention"],
+            published(row),
+            decimal(row["ours"]),
+            interval(row),
+            count(row["settings"]),
+        ]
+        for row in document.get("over_settings", ())
+    ]

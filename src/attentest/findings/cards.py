@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from attentest.findings.card import Card
 from attentest.findings.cards_adversary import ADVERSARY_CARDS
+from attentest.findings.cards_communication import COMMUNICATION_CARDS
 from attentest.findings.cards_deception import DECEPTION_CARDS
 from attentest.findings.cards_dispersion import DISPERSION_CARDS
+from attentest.findings.cards_explainers import EXPLAINER_CARDS
+from attentest.findings.cards_frozen_adversary import FROZEN_ADVERSARY_CARDS
 from attentest.findings.cards_heat_map import HEAT_MAP_CARDS
 from attentest.findings.cards_importance import IMPORTANCE_CARDS
 from attentest.findings.cards_information import INFORMATION_CARDS
+from attentest.findings.cards_information_changes import INFORMATION_CHANGE_CARDS
 from attentest.findings.cards_log_odds import LOG_ODDS_CARDS
 from attentest.findings.cards_removal import REMOVAL_CARDS
 from attentest.findings.cards_single_weight import SINGLE_WEIGHT_CARDS
+from attentest.findings.cards_sparsity import SPARSITY_CARDS
 from attentest.findings.cards_wiegreffe_pinter import WIEGREFFE_PINTER_CARDS
 from attentest.refusal import look_up
 
@@ -87,8 +92,13 @@ CARDS: dict[str, Card] = {
     **SINGLE_WEIGHT_CARDS,
     **REMOVAL_CARDS,
     **DECEPTION_CARDS,
+    **COMMUNICATION_CARDS,
     **DISPERSION_CARDS,
+    **SPARSITY_CARDS,
+    **FROZEN_ADVERSARY_CARDS,
     **INFORMATION_CARDS,
+    **INFORMATION_CHANGE_CARDS,
+    **EXPLAINER_CARDS,
 }
 
 

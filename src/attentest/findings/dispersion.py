@@ -74,13 +74,13 @@ def _beside_untrained(
         yield name, values, reasons(rows, NO_ATTENTION)
     for where, named in SUPPORT.items():
         values = numbers[f"tau_inputs_gradient{where}"]
-        yield f"tau-inputs-gradient{named}", values, _unranked(rows, numbers, where)
+        yield f"tau-inputs-gradient{named}", values, unranked(rows, numbers, where)
 
 
 def _agreements(rows: pd.DataFrame, numbers: pd.DataFrame) -> Iterator[Measure]:
     """Attention against importances that carry its factor, and states against words."""
     for where, named in SUPPORT.items():
-        why = _unranked(rows, numbers, where)
+        why = unranked(rows, numbers, where)
         for target, name in (("inputs", "loo"), ("hidden", "gradient"), ("hidden", "loo")):
             tau, null = numbers[f"tau_{target}_{name}{where}"], numbers[f"null_tau_{name}{where}"]
             yield Measure(name=f"tau-{target}-{name}{named}", values=tau, null=null, why=why)
@@ -101,7 +101,8 @@ def _norms(rows: pd.DataFrame, numbers: pd.DataFrame) -> Iterator[Measure]:
     yield Measure(name="entropy-influence-frobenius-minus-l2", values=apart, null=0.0, why=why)
 
 
-def _unranked(rows: pd.DataFrame, numbers: pd.DataFrame, where: str) -> pd.Series:
+def unranked(rows: pd.DataFrame, numbers: pd.DataFrame, where: str) -> pd.Series:
+    """Why a row would have no rank correlation, over all units or (`where` not empty) over the support."""
     why = reasons(rows, UNRANKED)
     alone = (numbers["support"] == 1) & (why != ONE_TOKEN)
     return why.mask(alone, ONE_ATTENDED) if where else why

@@ -64,7 +64,7 @@ def measured(texts: pd.DataFrame, rng: np.random.Generator) -> Measured:
     kept = texts["output"] >= 0
     why = np.where(texts["length"] < texts["k"], SHORT, NOT_A_NUMBER)
     ranks = Ranks(texts[kept]) if kept.any() else None
-    numbers = {} if ranks is None else {**_settings(texts), **_orders(ranks, rng), **_curves(ranks, rng)}
+    numbers = {} if ranks is None else {**settings(texts), **_orders(ranks, rng), **_curves(ranks, rng)}
     if ranks is not None and ranks.undefined:
         numbers |= dict.fromkeys(numbers.keys() - SETTINGS, Number(math.nan, math.nan))
     return Measured(
@@ -128,7 +128,7 @@ class Ranks:
         )
 
 
-def _settings(texts: pd.DataFrame) -> dict[str, Number]:
+def settings(texts: pd.DataFrame) -> dict[str, Number]:
     """What was chosen for the model, and whether the choice is doubtful."""
     first = texts.iloc[0]
     return {

@@ -37,11 +37,11 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     rows = ordered(rows, COLUMNS)
     if (rows["subject"] != "trained").all():
         return []
-    points = ordered(pd.concat([rows, _other_seeds(rows)], ignore_index=True), COLUMNS)
+    points = ordered(pd.concat([rows, mean_of_other_seeds(rows)], ignore_index=True), COLUMNS)
     points[["jsd", "tvd"]] = points[["jsd", "tvd"]].astype(np.float64)
     groups = [(name, points[points["subject"] == name]) for name in _names(points)]
     means = Means(experiment=EXPERIMENT, rows=points, mode=mode, rng=rng)
-    measures = _measures(points)
+    measures = apart_measures(points)
     scores = ["trained", *(name for name, _ in groups if name != OTHERS)]
     return [
         *means.of(measures, groups),
@@ -59,7 +59,7 @@ def _names(points: pd.DataFrame) -> list[str]:
     return [*swept, *(name for name in others if (points["subject"] == name).any())]
 
 
-def _other_seeds(rows: pd.DataFrame) -> pd.DataFrame:
+def mean_of_other_seeds(rows: pd.DataFrame) -> pd.DataFrame:
     """One row a text: what another seed does to it on average."""
     seeds = rows[rows["subject"].str.startswith(SEED)]
     first = seeds.drop_duplicates(["seed", "id"]).set_index(["seed", "id"])
@@ -67,7 +67,8 @@ def _other_seeds(rows: pd.DataFrame) -> pd.DataFrame:
     return first.assign(subject=OTHERS, jsd=apart["jsd"], tvd=apart["tvd"]).reset_index()
 
 
-def _measures(points: pd.DataFrame) -> list[Measure]:
+def apart_measures(points: pd.DataFrame) -> list[Measure]:
+    """How far attention and output are from the base's, beside what other seeds do to the same texts."""
     why = reasons(points, NOT_A_NUMBER)
     # A text of one token has an output but no choice of attention: on the plane it is no point.
     jsd, tvd = points["jsd"], points["tvd"].where(points["jsd"].notna())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Corpus
 from attentest.corpus.vocabulary import PAD, Vocabulary
 from attentest.model.config import ModelConfig
+from attentest.model.drawn import RANDOM, drawn_guide
 from attentest.model.log_odds import LOG_ODDS, LogOddsAttention
 from attentest.model.seam import AttentionModel
 from attentest.refusal import Refusal
@@ -29,6 +30,8 @@ def build(
     start: Mapping[str, Tensor] | None = None,
 ) -> AttentionModel:
     """An untrained model; its parameters depend on the configuration's seed and nothing else."""
+    if config.guide == RANDOM:
+        guide = drawn_guide(config, corpus)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         model = AttentionModel(config, vocabulary, corpus.labels, has_query=corpus.has_query, guide=guide)
@@ -41,8 +44,19 @@ def build(
     if config.attention == LOG_ODDS:
         model.attention = LogOddsAttention.fitted(training_split(config, corpus, vocabulary), vocabulary)
     if start is not None:
-        model.load_state_dict(dict(start))
+        model.load_state_dict(_mixed(model.state_dict(), start, config.reset))
     return model
+
+
+def _mixed(
+    own: Mapping[str, Tensor], start: Mapping[str, Tensor], reset: Collection[str]
+) -> dict[str, Tensor]:
+    """The parameters of another model, but for the parts to be reset."""
+    # As with freezing, the encoder of the query is a part of the encoder.
+    ours = {*reset, *(["query_encoder"] if "encoder" in reset else [])}
+    kept = {name: tensor for name, tensor in own.items() if name.partition(".")[0] in ours}
+    taken = {name: tensor for name, tensor in start.items() if name.partition(".")[0] not in ours}
+    return {**kept, **taken}
 
 
 def training_split(config: ModelConfig, corpus: Corpus, vocabulary: Vocabulary) -> IndexedSplit:

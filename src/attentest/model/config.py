@@ -31,8 +31,9 @@ class ModelConfig:
     vectors: str = "random"  # random, random(SCALE), word2vec(WIDTH), or file:SHA256 of a text vector file
     seed: int = 0
     # What half of the experiments need of a sibling model.
-    guide: str | None = None  # key of the reading cell whose weights `projection = stored` looks up
+    guide: str | None = None  # whose weights `projection = stored` looks up: key of a reading, or `random`
     start_from: str | None = None  # key of the model cell whose parameters are the starting point
+    reset: tuple[str, ...] = ()  # parts that do not come from there: they keep the numbers of the own seed
     freeze: tuple[str, ...] = ()  # parts that are not trained: embedding, encoder, attention, decoder
     labels: Literal["gold", "shuffled"] = "gold"
     loss: str = TASK  # or log-odds(FACTOR), imitate(KEY, LAMBDA), impermissible(LAMBDA, WORDS): see losses.py
@@ -42,6 +43,7 @@ class ModelConfig:
     batch_size: int | None = None
     patience: int | None = None
     learning_rate: float | None = None
+    attention_rate: float = 1.0  # of attention's own parameters, in learning rates
     weight_decay: float = 1e-5
     dropout: float | None = None  # of the context vector, while training
     clip: float | None = None  # the largest norm of the gradient; 0 is no limit
@@ -56,6 +58,7 @@ class ModelConfig:
             look_up(self.decoder, DECODERS, "decoder")
         for part in self.freeze:
             look_up(part, dict.fromkeys(PARTS), "part to freeze")
+        _check_reset(self)
         if self.attention == LAST_STATE and projection.name not in ("softmax", "uniform"):
             raise Refusal(
                 f"attention {LAST_STATE!r}",
@@ -76,9 +79,9 @@ class ModelConfig:
         for name in settings:
             look_up(name, known, "model setting")
         _check_values(settings)
-        freeze = settings.get("freeze", ())
         try:
-            return cls(**{**settings, "freeze": tuple(freeze)})
+            parts = {name: tuple(settings.get(name, ())) for name in ("reset", "freeze")}
+            return cls(**{**settings, **parts})
         except TypeError as error:
             raise Refusal(
                 "model settings",
@@ -111,7 +114,7 @@ WORDS = (
     "omit",
 )
 CHOICES = {"sizes": ("code", "paper"), "labels": ("gold", "shuffled")}
-REAL = {"learning_rate": math.inf, "weight_decay": math.inf, "dropout": 1.0, "clip": math.inf}
+REAL = {"dropout": 1.0} | dict.fromkeys(("learning_rate", "attention_rate", "weight_decay", "clip"), math.inf)
 WHOLE = {
     "hidden": (5, 10**6),
     "embedding": (1, 10**6),
@@ -141,6 +144,19 @@ def _check_values(values: Mapping[str, Any]) -> None:
         least, most = WHOLE.get(name, (0, 0))
         if name in WHOLE and not (type(value) is int and least <= value <= most):
             raise _wrong(name, value, f"a whole number from {least} to {most}")
+
+
+def _check_reset(config: ModelConfig) -> None:
+    """Only what would come from another model can be kept from coming."""
+    for part in config.reset:
+        look_up(part, dict.fromkeys(PARTS), "part to reset")
+    if config.reset and config.start_from is None:
+        raise Refusal(
+            "model setting reset",
+            got=f"{', '.join(config.reset)}, and no model to start from",
+            needs="start_from, whose other parts are kept",
+            way_out="Leave reset out: a model from scratch is its own seed's throughout.",
+        )
 
 
 def _check_steering(config: ModelConfig, projection: Projection) -> None:

@@ -67,7 +67,7 @@ def gumbel_softmax(
     """`softmax((z + g) / temperature)` with fresh Gumbel noise g from `rng`; without an `rng`, no noise."""
     if not temperature > 0:
         raise Refusal(
-            "gumbel-softmax",
+            "gumbel-softmax or tempered-softmax",
             got=f"temperature {temperature}",
             needs="a number above 0",
             way_out="Write for example gumbel-softmax(0.8).",
@@ -77,6 +77,11 @@ def gumbel_softmax(
         draw = torch.empty(scores.shape, dtype=scores.dtype, device=rng.device).exponential_(generator=rng)
         scores = scores - draw.clamp_min(torch.finfo(scores.dtype).tiny).log().to(scores.device)
     return softmax(scores / temperature, mask)
+
+
+def tempered_softmax(scores: Scores, mask: RealTokens, *, temperature: float) -> Scores:
+    """`softmax(z / temperature)`: what Gumbel-softmax is without its noise, in training too."""
+    return gumbel_softmax(scores, mask, temperature=temperature)
 
 
 def uniform(scores: Scores, mask: RealTokens) -> Scores:
@@ -111,7 +116,7 @@ class Projection:
                 way_out="Write the projection as in `attentest train --help`.",
             )
         chosen = cls(name, number)
-        if name in ("sparsegen", "gumbel-softmax"):  # let the function itself judge the number
+        if wants:  # let the function itself judge the number
             chosen(torch.zeros(1, 1), torch.ones(1, 1, dtype=torch.bool))
         return chosen
 
@@ -120,6 +125,8 @@ class Projection:
         function = PROJECTIONS[self.name]
         if function is gumbel_softmax:
             return gumbel_softmax(scores, mask, temperature=self.parameter or 0.0, rng=rng)
+        if function is tempered_softmax:
+            return tempered_softmax(scores, mask, temperature=self.parameter or 0.0)
         if function is sparsegen:
             return sparsegen(scores, mask, sparsity=0.0 if self.parameter is None else self.parameter)
         return function(scores, mask)
@@ -132,7 +139,8 @@ PROJECTIONS: dict[str, Callable[..., Tensor]] = {
     "entmax15": entmax15,
     "sparsegen": sparsegen,
     "gumbel-softmax": gumbel_softmax,
+    "tempered-softmax": tempered_softmax,
     "uniform": uniform,
     "stored": uniform,
 }
-PARAMETERS = (sparsegen, gumbel_softmax)
+PARAMETERS = (sparsegen, gumbel_softmax, tempered_softmax)

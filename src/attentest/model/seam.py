@@ -120,6 +120,11 @@ class AttentionModel(nn.Module):
         """Where the parameters are."""
         return self.embedding.weight.device
 
+    @property
+    def gathers(self) -> bool:
+        """Whether a unit is several tokens, as `batch.sentences` numbers them."""
+        return isinstance(self.encoder, Hierarchical)
+
     def read(
         self, batch: Batch, *, embeddings: Embedded | None = None, rng: torch.Generator | None = None
     ) -> Reading:
@@ -209,7 +214,7 @@ class AttentionModel(nn.Module):
 
     def _check_given(self, reading: Reading, weights: Tensor) -> None:
         needed = reading.weights.shape
-        if weights.ndim != 3 or (weights.shape[0], weights.shape[2]) != tuple(needed):
+        if (weights.shape[0], *weights.shape[2:]) != tuple(needed):
             raise Refusal(
                 "attention given to decide",
                 got=f"the shape {tuple(weights.shape)}",

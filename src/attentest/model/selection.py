@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import torch
 from jaxtyping import Int
@@ -25,13 +25,21 @@ def selected(reading: Reading, texts: Texts) -> Reading:
         batch=selected_batch(reading.batch, texts, tokens),
         embeddings=reading.embeddings[texts, :tokens],
         hidden=reading.hidden[texts, :units],
-        scores=reading.scores[texts, :units],
-        weights=reading.weights[texts, :units],
+        scores=reading.scores[texts][..., :units],
+        weights=reading.weights[texts][..., :units],
         mask=reading.mask[texts, :units],
         query=None if reading.query is None else reading.query[texts],
         values=None if reading.values is None else reading.values[texts, :units],
         inner=None,
+        **_of_its_own(reading, texts),
     )
+
+
+def _of_its_own(reading: Reading, texts: Texts) -> dict[str, Tensor]:
+    """What a foreign model keeps in its readings besides: tensors with one row a text."""
+    own = {field.name for field in fields(reading)} - {field.name for field in fields(Reading)}
+    kept = {name: getattr(reading, name) for name in sorted(own)}
+    return {name: tensor[texts] for name, tensor in kept.items() if tensor is not None}
 
 
 def selected_batch(batch: Batch, texts: Texts, tokens: int) -> Batch:

@@ -116,8 +116,8 @@ class Training:
                 way_out="Leave a part out of freeze, or set epochs to 0.",
             )
         groups = [
-            {"params": decayed, "weight_decay": self.config.weight_decay},
-            {"params": plain, "weight_decay": 0.0},
+            {"params": decayed, "weight_decay": self.config.weight_decay, "times": 1.0},
+            {"params": plain, "weight_decay": 0.0, "times": self.config.attention_rate},
         ]
         dense = None
         if decayed or plain:
@@ -173,7 +173,7 @@ class Training:
     def _set_rate(self) -> None:
         if self.optimiser is not None:
             for group in self.optimiser.param_groups:
-                group["lr"] = self.learning_rate
+                group["lr"] = self.learning_rate * group["times"]
         if self.rows is not None:
             self.rows.lr = self.learning_rate  # every row is up to date at the end of an epoch
 

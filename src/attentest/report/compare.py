@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from attentest.report.absence import absence
 from attentest.report.agreement import RULE, Judgement, barred, is_recalled, judge, judge_size
+from attentest.report.over_settings import over_settings
 from attentest.report.papers import SIZES
+from attentest.report.points import grid_points
 from attentest.report.stored import Stored, StoredCorpus, StoredFinding
 from attentest.report.translation import Wanted, is_result, place, wanted
 from attentest.store.cell import short
 from attentest.store.store import Store
 from attentest.studies.published import WORDS, PublishedNumber, load_published
-from attentest.studies.recipe import load_study
+from attentest.studies.recipe import Study, load_study
 
 Row = dict[str, Any]
 SHOWN_ANYWAY = ("vectors", "decoder", "epochs", "encoder", "attention", "projection")
@@ -24,8 +27,10 @@ SHOWN_ANYWAY = ("vectors", "decoder", "epochs", "encoder", "attention", "project
 def compare(name: str, store_url: str, shelf: Mapping[str, str]) -> dict[str, Any]:
     """The comparison as one document without NaN; `shelf` says of every corpus whether it is here."""
     study = load_study(name)
-    numbers = [number for number in load_published(name) if is_result(number)]
-    comparison = _Comparison(Stored(Store(store_url).existing()), numbers)
+    printed = load_published(name)
+    numbers = [number for number in printed if is_result(number)]
+    stored = Stored(Store(store_url).existing())
+    comparison = _Comparison(stored, numbers)
     rows: list[Row] = []
     missing: list[Row] = []
     for number in numbers:
@@ -53,7 +58,14 @@ def compare(name: str, store_url: str, shelf: Mapping[str, str]) -> dict[str, An
         "summary": dict(Counter(row["agrees"].partition(" by ")[0] for row in rows)),
         "rows": rows,
         "missing": missing,
+        "over_settings": _over_settings(study, printed, stored),
     }
+
+
+def _over_settings(study: Study, printed: Sequence[PublishedNumber], stored: Stored) -> list[Row]:
+    """Published averages and counts over settings beside ours, of as many settings as are here."""
+    found = [asdict(one) for one in over_settings(study, printed, grid_points(stored))]
+    return [{k: _number(v) if isinstance(v, float) else v for k, v in row.items()} for row in found]
 
 
 class _Comparison:

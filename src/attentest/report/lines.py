@@ -22,10 +22,11 @@ MAIN = {
     "uniform-baseline/f1-lost": "F1 lost with uniform attention",
     "seed-variance/seed-jsd": "attention of other seeds (JSD)",
     "removal/fraction-attention": "share of items removed by attention until the decision flips",
+    "information/tau": "τ of attention and information by rank",
 }
 SEARCHED = "emax-jsd-last"
 # What a number after an @ in a measure's name is, where it is not how far the output may move.
-SETTINGS = {"removal": "share removed", "information": "rank"}
+SETTINGS = {"removal": "share removed", "information": "rank", "communication": "words sent"}
 
 
 @dataclass(frozen=True)

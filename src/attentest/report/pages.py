@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attentest.figures.formats import Table
+from attentest.findings.card import Card
 from attentest.report.lines import Line, Lines
 from attentest.report.pictures import Picture
 from attentest.report.points import GridPoint
@@ -39,14 +40,95 @@ class Section:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Glance:
+    """An experiment in one line: its statistic, and what that says beside its null."""
+
+    anchor: str
+    title: str
+    line: Line
+    reading: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class PointPage:
     """One grid point: what was measured, drawn and judged."""
 
     point: GridPoint
+    glances: Sequence[Glance]
+    training: Picture | None  # the curve; None where the store does not tell
+    explorer: str  # the page of its texts
     made: Sequence[tuple[str, str]]  # how the models were made
     judged: Sequence[Judged]
     sections: Sequence[Section]
     not_run: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplorerPage:
+    """The texts of one model; what they are is in its shards."""
+
+    point: GridPoint
+    file: str
+    shard: str  # the script with the table; empty where nothing can be shown
+    seed: int | None
+    texts: int
+    missing: str  # why nothing can be shown; empty where something is
+    commands: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparePage:
+    """Two models, seeds or studies, chosen on the page."""
+
+    shard: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusEntry:
+    """One corpus that can be named, whether the store holds it or not."""
+
+    name: str
+    title: str
+    status: str
+    licence: str
+    cite: str
+    counts: str  # texts by split, as the store has them
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentEntry:
+    """One experiment: where it was published, and what it cost here."""
+
+    name: str
+    title: str
+    asks: str
+    papers: Sequence[str]
+    cards: Sequence[Card]
+    done: int  # observations in the store
+    seconds: float  # a model, on average; NaN where none was observed
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellEntry:
+    """One finding cell: what a page prints, and how to make it again."""
+
+    key: str
+    experiment: str
+    mode: str
+    point: GridPoint
+    seconds: float
+    command: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CataloguePage:
+    """What there is, where it comes from, what it cost, how each number was made."""
+
+    corpora: Sequence[CorpusEntry]
+    experiments: Sequence[ExperimentEntry]
+    points: Sequence[tuple[GridPoint, str, float]]  # with what tells it apart, and seconds of training a seed
+    cells: Sequence[CellEntry]
+    version: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +175,7 @@ class StudyPage:
     tables: Sequence[Table]
     downloads: Sequence[str]
     diagram: str  # a drawing of what the study does; empty where there is none
+    pictures: Sequence[Picture]  # of all models together
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -110,3 +193,4 @@ class IndexPage:
     studies: Sequence[StudyPage]
     points: int
     version: str
+    shard: str  # the script with every number, for the view one arranges

@@ -2,33 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import altair as alt
 import pandas as pd
 
 from attentest.figures.charts import to_svg
 from attentest.findings.density import finite
 from attentest.refusal import Refusal
-from attentest.report.figure import Figure, Figures, View
+from attentest.report.figure import Figures, View
 from attentest.report.pictures_jain_wallace import JAIN_WALLACE
+from attentest.report.pictures_meister import MEISTER
 from attentest.report.pictures_serrano_smith import SERRANO_SMITH
+from attentest.report.pictures_treviso_martins import TREVISO_MARTINS
+from attentest.report.pictures_wen import WEN
 from attentest.report.pictures_wiegreffe_pinter import PRUTHI, WIEGREFFE_PINTER
 from attentest.report.points import GridPoint
+from attentest.report.shards import shard
 from attentest.report.stored import StoredFinding
 
 COLOURED = 3  # classes: of more, the histograms would hide each other
-FIGURES: Figures = {**JAIN_WALLACE, **WIEGREFFE_PINTER, **SERRANO_SMITH, **PRUTHI}
+SIZE = re.compile(r'<svg[^>]* width="([\d.]+)" height="([\d.]+)"')
+FIGURES: Figures = {
+    **JAIN_WALLACE,
+    **WIEGREFFE_PINTER,
+    **SERRANO_SMITH,
+    **PRUTHI,
+    **TREVISO_MARTINS,
+    **MEISTER,
+    **WEN,
+}
 
 
 @dataclass(frozen=True)
 class Picture:
     """A figure of a page: the file and what it shows, or why there is none."""
 
-    figure: Figure
+    title: str
+    says: str
     file: str
     svg: str
     missing: str = ""
+    spec: Mapping[str, Any] | None = None  # as Vega-Lite has it, numbers and all
+
+    @property
+    def name(self) -> str:
+        """What its specification is called among the data of the site."""
+        return self.file.removesuffix(".svg").replace("/", "-")
+
+    @property
+    def size(self) -> tuple[str, str]:
+        """Its width and height in pixels, so that a page keeps its place before it is loaded."""
+        found = SIZE.search(self.svg)
+        return (found[1], found[2]) if found else ("", "")
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The drawing, and the script with what it was drawn from."""
+        if not self.svg:
+            return {}
+        return {self.file: self.svg, f"data/{self.name}.js": shard(self.name, self.spec)}
+
+
+def picture(file: str, title: str, says: str, chart: alt.LayerChart) -> Picture:
+    """The figure, drawn."""
+    return Picture(title, says, file, to_svg(chart), spec=chart.to_dict())
 
 
 def pictures(finding: StoredFinding, point: GridPoint, rows: pd.DataFrame, stem: str) -> Iterator[Picture]:
@@ -37,9 +78,9 @@ def pictures(finding: StoredFinding, point: GridPoint, rows: pd.DataFrame, stem:
     for figure in FIGURES.get(finding.cell.config["experiment"], ()):
         file = f"figures/{stem}-{figure.name}.svg"
         try:
-            yield Picture(figure, file, to_svg(figure.draw(rows, view, figure.title)))
+            yield picture(file, figure.title, figure.says, figure.draw(rows, view, figure.title))
         except Refusal as refusal:
-            yield Picture(figure, "", "", missing=str(refusal))
+            yield Picture(figure.title, figure.says, "", "", missing=str(refusal))
 
 
 def _view(finding: StoredFinding, point: GridPoint, rows: pd.DataFrame) -> View:

@@ -7,14 +7,18 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from attentest.figures.chart_training import training_curve
 from attentest.figures.heatmaps import pair_html
 from attentest.figures.pairs import vectors
+from attentest.report.glance import glances
 from attentest.report.lines import Lines, lines
 from attentest.report.pages import HeatMaps, PointPage, Section
-from attentest.report.pictures import Picture, pictures
+from attentest.report.pictures import Picture, picture, pictures
 from attentest.report.points import GridPoint
+from attentest.report.rows import PointRows
 from attentest.report.stored import StoredFinding
 from attentest.report.texts import ShownText, most_opposed, opposed_texts, pictured_texts
+from attentest.report.training import epochs
 from attentest.report.verdicts import Judged, command
 from attentest.studies.recipe import Study
 
@@ -47,13 +51,37 @@ ASKS = {
         "Deception",
         "Can a model attend elsewhere and go on using the words it must not attend to?",
     ),
+    "communication": (
+        "Communication",
+        "Can somebody who hears a few words say what the classifier said?",
+    ),
     "dispersion": (
         "Dispersion of influence",
         "Is a hidden state about one word, and does attention rank states or words?",
     ),
+    "sparsity": (
+        "Sparser and sparser attention",
+        "Does sparsity make importance sparser, or attention a better account of it?",
+    ),
+    "frozen-adversary": (
+        "Adversaries, frozen and not",
+        "Can attention move while all else stays, or must the information move with it?",
+    ),
     "information": (
         "Information by rank",
         "Do the words that get more attention tell more about the output?",
+    ),
+    "information-ablation": (
+        "Information by rank, trained otherwise",
+        "What becomes of the agreement of attention and information in models that were trained otherwise?",
+    ),
+    "information-sensitivity": (
+        "Information by rank, measured otherwise",
+        "How much does the agreement of attention and information depend on what the paper leaves open?",
+    ),
+    "explainers": (
+        "Beside other explainers",
+        "Does attention agree with other explainers, and which of them is faithful, or plausible to people?",
     ),
 }
 EXPECTED = ("performance", "importance", "permutation", "adversary")
@@ -65,30 +93,46 @@ NO_TEXTS = "The store was passed on without its texts."
 
 
 def point_page(
-    point: GridPoint, judged: Sequence[Judged], studies: Mapping[str, Study], *, private: bool
+    rows: PointRows, judged: Sequence[Judged], studies: Mapping[str, Study], *, private: bool
 ) -> tuple[PointPage, dict[str, str]]:
     """The page and the files of its figures; `private` texts are neither shown nor named."""
-    sections = [_section(point, finding, studies, private=private) for finding in point.findings]
+    point = rows.point
+    sections = [_section(rows, finding, studies, private=private) for finding in point.findings]
+    training = _training(point)
     run = {finding.cell.config["experiment"] for finding in point.findings}
     page = PointPage(
         point=point,
+        glances=[*glances(point, sections)],
+        training=training,
+        explorer=f"explore-{point.file}",
         made=_made(point),
         judged=[one for one in judged if one.point is point],
         sections=sections,
         not_run=[ASKS[name][0] for name in EXPECTED if name not in run],
     )
-    drawn = [picture for section in sections for picture in section.pictures if picture.svg]
-    return page, {picture.file: picture.svg for picture in drawn}
+    drawn = [picture for section in sections for picture in section.pictures]
+    return page, {n: c for one in [*drawn, *([training] if training else [])] for n, c in one.files.items()}
+
+
+def _training(point: GridPoint) -> Picture | None:
+    known = epochs(point)
+    if not known:
+        return None
+    file = f"figures/{point.file.removesuffix('.html')}-training.svg"
+    title, says = "Training", "The loss falls on the training texts; the score is on texts held out for it."
+    chart = training_curve(known, title=title, subtitle=f"{point.corpus}: {point.model}")
+    return picture(file, title, says, chart)
 
 
 def _section(
-    point: GridPoint, finding: StoredFinding, studies: Mapping[str, Study], *, private: bool
+    rows_of: PointRows, finding: StoredFinding, studies: Mapping[str, Study], *, private: bool
 ) -> Section:
+    point = rows_of.point
     experiment = finding.cell.config["experiment"]
     same = Counter(f.cell.config["experiment"] for f in point.findings)[experiment]
     anchor = experiment if same == 1 else f"{experiment}-{finding.cell.key[:8]}"
     title, asks = ASKS.get(experiment, (experiment, ""))
-    rows = finding.rows()
+    rows = rows_of.of(finding)
     drawn: list[Picture] = []
     if rows is not None:
         drawn = [*pictures(finding, point, rows, f"{point.file.removesuffix('.html')}-{anchor}")]

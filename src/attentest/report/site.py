@@ -1,56 +1,78 @@
-"""The report: a folder of plain pages about everything a store holds. No script, nothing fetched.
+"""The report: a folder of pages about everything a store holds; they open from disk, and nothing is fetched.
 
 Whatever comes from corpora, labels, names and titles is untrusted: each value is cleared of control and
-direction signs and then escaped as it enters a page, and the pages forbid everything but their own style
-sheet and pictures.
+direction signs and then escaped as it enters a page, and the pages forbid everything but their own files:
+style sheet, scripts, pictures. Pages can be read without scripts; with them one arranges, filters, compares.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from itertools import groupby
+from pathlib import PurePosixPath
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from attentest.figures.charts import MainNumber, main_numbers, to_svg
-from attentest.figures.heatmaps import HEATMAP_CSS
+from attentest.figures.heatmaps import HEATMAP_CSS, LEVELS
 from attentest.figures.pairs import count
 from attentest.figures.terminal import harmless, number
 from attentest.refusal import Refusal
+from attentest.report.by_seed import by_seed
+from attentest.report.catalogue import catalogue
+from attentest.report.explorer import corpus_words, explorer
 from attentest.report.lines import columns, main_line
-from attentest.report.pages import CorpusOverview, IndexPage, ModelRow
+from attentest.report.missing import absent, failed
+from attentest.report.numbers import numbers
+from attentest.report.pages import ComparePage, CorpusOverview, IndexPage, ModelRow
 from attentest.report.points import GridPoint, grid_points, told_apart
+from attentest.report.rows import PointRows
 from attentest.report.sections import point_page
+from attentest.report.shards import scripts, shard
 from attentest.report.stored import Stored
 from attentest.report.studying import recipes, study_pages
 from attentest.report.verdicts import judged
 from attentest.store.cell import short
 from attentest.store.store import Store
+from attentest.studies.recipe import Study
 
 Files = dict[str, str]
+NUMBERS = "data/numbers.js"
 FOUND = "attention found by the published search (JSD)"
 Watch = Callable[[int, int], None]  # how many pages are made, of how many
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a report is to be made of, beside the store itself."""
+
+    version: str
+    studies: Sequence[str] = ()
+    private: Collection[str] = ()  # corpora whose texts are left out
+    corpora: Sequence[Mapping[str, Any]] = ()  # what the catalogue says of each: title, licence, citation
+    every_text: bool = True  # whether each text travels with its attention, or only those kept whole
 
 
 def build(
     store_url: str,
     shelf: Mapping[str, str],
     *,
-    version: str,
-    studies: Sequence[str] = (),
-    private: Collection[str] = (),
     watch: Watch = lambda done, of: None,
+    **asked: Any,
 ) -> Files:
     """Every file of the report by its name. The same store gives the same bytes.
 
-    `shelf` says of every corpus whether it is here; the texts of `private` corpora are left out.
+    `shelf` says of every corpus whether it is here; `asked` are the fields of `Asked`.
     """
-    known = recipes(studies)
-    points = grid_points(Stored(Store(store_url).existing()))
+    wanted = Asked(**asked)
+    known = recipes(wanted.studies)
+    stored = Stored(Store(store_url).existing())
+    points = grid_points(stored)
     if not points:
         raise Refusal(
             f"store {store_url}",
@@ -59,12 +81,7 @@ def build(
             way_out="Run `attentest demo` or `attentest study NAME` first.",
         )
     write = _Writer()
-    verdicts = [one for study in known.values() for one in judged(study, points)]
-    for done, point in enumerate(points):
-        watch(done, len(points))
-        page, figures = point_page(point, verdicts, known, private=point.corpus in private)
-        write.files |= figures
-        write("point.html", point.file, page)
+    seeds = _point_pages(write, points, known, wanted, watch)
     pages, downloads = study_pages(known, points, store_url, shelf)
     write.files |= downloads
     for study in pages:
@@ -72,6 +89,13 @@ def build(
     shown = columns(points)
     corpora, drawings = _corpora(points, shown)
     write.files |= drawings
+    held = {point.corpus for point in points}  # what was run needs its files no more
+    lacking = {name: status for name, status in absent(shelf).items() if name not in held}
+    missing = {"failed": failed(stored.store), "absent": lacking}
+    write.files[NUMBERS] = shard("numbers", numbers(points, seeds, known, missing))
+    write("compare.html", "compare.html", ComparePage(shard=NUMBERS))
+    catalogued = catalogue(stored, points, known, wanted.corpora, wanted.version)
+    write("catalogue.html", "catalogue.html", catalogued)
     write(
         "index.html",
         "index.html",
@@ -80,20 +104,57 @@ def build(
             corpora=corpora,
             studies=pages,
             points=len(points),
-            version=version,
+            version=wanted.version,
+            shard=NUMBERS,
         ),
     )
     watch(len(points), len(points))
     return write.files | _shared()
 
 
+def _point_pages(
+    write: _Writer, points: Sequence[GridPoint], known: Mapping[str, Study], wanted: Asked, watch: Watch
+) -> dict[str, dict[str, dict[str, float]]]:
+    """A page and an explorer for each grid point; gives the numbers of single seeds by page."""
+    verdicts = [one for study in known.values() for one in judged(study, points)]
+    seeds: dict[str, dict[str, dict[str, float]]] = {}
+    for point in points:
+        watch(len(seeds), len(points))
+        private = point.corpus in wanted.private
+        rows = PointRows(point)
+        page, figures = point_page(rows, verdicts, known, private=private)
+        write("point.html", point.file, page)
+        held = None if private else corpus_words(point.stored_corpus)
+        made = list(dict.fromkeys(section.command for section in page.sections if section.command))
+        texts, shards = explorer(rows, held, made, private=private, every=wanted.every_text)
+        write("explorer.html", texts.file, texts)
+        write.files |= figures | shards
+        if held is not None and f"data/{held.name}-0.js" not in write.files:  # other models have them, too
+            write.files |= held.files()
+        seeds[point.file] = by_seed(rows)
+    return seeds
+
+
 def _shared() -> Files:
     here = resources.files("attentest.report")
     style = (here / "style.css").read_text(encoding="utf-8")
     return {
-        "style.css": f"{style}\n{HEATMAP_CSS}",
+        "style.css": f"{style}\n{HEATMAP_CSS}\n{_night()}",
         "icon.svg": (here / "icon.svg").read_text(encoding="utf-8"),
+        **scripts(),
     }
+
+
+def _night() -> str:
+    """Heat maps on a dark ground: from the ground to the warm colour, so that little weight is not bright."""
+    rules = []
+    for n in range(LEVELS + 1):
+        ink = "var(--ground)" if 2 * n > LEVELS else "var(--ink)"
+        ground = f"color-mix(in srgb, var(--hot) {100 * n / LEVELS:g}%, var(--cold))"
+        rules.append(
+            f"  main .strip .w{n}, main .heatmap .key.w{n} {{ background: {ground}; color: {ink}; }}"
+        )
+    return "\n".join(["@media (prefers-color-scheme: dark) {", *rules, "}\n"])
 
 
 def _corpora(points: Sequence[GridPoint], shown: Mapping[str, str]) -> tuple[list[CorpusOverview], Files]:
@@ -105,7 +166,7 @@ def _corpora(points: Sequence[GridPoint], shown: Mapping[str, str]) -> tuple[lis
             ModelRow(point=p, differs=differs[p], numbers=[main_line(p, main) for main in shown])
             for p in some
         ]
-        anchor = f"corpus-{place}-{re.sub(r'[^a-z0-9]+', '-', name.lower())[:40]}"
+        anchor = f"corpus-{place}-{_anchor(name)}"
         file = f"figures/{anchor}.svg"
         files[file] = to_svg(
             main_numbers(_numbers(rows, shown.values()), title="Main numbers", subtitle=name)
@@ -149,9 +210,14 @@ class _Writer:
             lstrip_blocks=True,
         )
         self.templates.filters |= {"number": _number, "count": count, "short": short, "ready": Markup}
+        self.templates.filters |= {"stem": lambda file: PurePosixPath(file).stem, "anchor": _anchor}
 
     def __call__(self, template: str, file: str, page: object) -> None:
         self.files[file] = self.templates.get_template(template).render(page=page) + "\n"
+
+
+def _anchor(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower())[:40]
 
 
 def _number(value: float) -> str:

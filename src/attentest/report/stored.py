@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -59,6 +60,16 @@ class StoredFinding:
         cells = self.stored.cells
         return [cells[key] for key in self.cell.inputs.values() if key in cells]
 
+    def weights(self, seed: int) -> dict[str, list[float]]:
+        """The attention of that seed's model over every text it read, by id; empty where that is not kept."""
+        seen = self.stored.cells.get(self.cell.inputs.get(f"seed {seed}", ""))
+        key = "" if seen is None else seen.inputs.get("reading", "")
+        if not key or not self.stored.store.holds(key, "readings.parquet"):
+            return {}
+        content = self.stored.store.read(key, "readings.parquet")
+        table = pq.read_table(pa.BufferReader(content), columns=["id", "weights"])
+        return dict(zip(table["id"].to_pylist(), table["weights"].to_pylist(), strict=True))
+
     @property
     def corpus_key(self) -> str | None:
         """The very texts, not only their name."""
@@ -80,6 +91,8 @@ class StoredText:
 
     tokens: list[str]
     query: list[str]
+    rationale: list[int] = field(default_factory=list)  # the places that decide, by whoever knows
+    sentences: list[int] = field(default_factory=list)  # where each begins
 
 
 @dataclass(frozen=True)
@@ -109,6 +122,18 @@ class StoredCorpus:
             pc.is_in(table["id"], value_set=pa.array(list(ids), type=pa.string()))
         ).to_pylist()
         return {row["id"]: StoredText(row["tokens"] or [], row["query"] or []) for row in found}
+
+    @cached_property
+    def test(self) -> dict[str, StoredText] | None:
+        """The texts that models are asked about, by id and in their order; None where they are not here."""
+        if not self.stored.store.holds(self.cell.key, "examples.parquet"):
+            return None
+        content = self.stored.store.read(self.cell.key, "examples.parquet")
+        columns = ["id", "split", "tokens", "query", "rationale", "sentences"]
+        table = pq.read_table(pa.BufferReader(content), columns=columns)
+        lists = ("tokens", "query", "rationale", "sentences")
+        found = table.filter(pc.equal(table["split"], "test")).to_pylist()
+        return {row["id"]: StoredText(**{name: row[name] or [] for name in lists}) for row in found}
 
     def size(self, measure: str, label: str) -> float | None:
         """One of the sizes the papers print; None where the store does not say."""
@@ -157,7 +182,9 @@ class Stored:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.cells = {key: store.cell(key) for key in store.done()}
+        told = {key: store.about(key) for key in store.done()}
+        self.cells = {key: Cell.from_json(about) for key, about in told.items()}
+        self.seconds = {key: float(about.get("seconds", math.nan)) for key, about in told.items()}
         self.every = _latest(
             StoredFinding(cell, self)
             for key, cell in self.cells.items()

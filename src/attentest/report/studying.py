@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from attentest.figures.charts import to_svg, zero_and_renormalise
 from attentest.figures.formats import FORMATS, SUFFIXES, tables
 from attentest.refusal import Refusal
+from attentest.report.across import across
 from attentest.report.compare import compare
 from attentest.report.pages import ClaimTable, StudyPage
 from attentest.report.points import GridPoint
+from attentest.report.study_pictures import study_pictures
 from attentest.report.verdicts import Judged, asks_for, judged
 from attentest.studies.recipe import Study, load_study, names
 
@@ -64,8 +66,11 @@ def study_pages(
                 tables=[] if document is None else [*tables(document, ORDER)],
                 downloads=downloads,
                 diagram=DIAGRAM if REMOVALS & {step.name for step in study.experiment} else "",
+                pictures=[*study_pictures(study, points), *across(study, points)],
             )
         )
+        for drawn in pages[-1].pictures:
+            files |= drawn.files
     if any(page.diagram for page in pages):
         title = "To remove an item: zero its weight and renormalise the rest"
         files[DIAGRAM] = to_svg(zero_and_renormalise(title=title, subtitle="a made example, not a finding"))

@@ -47,7 +47,8 @@ def wanted(number: PublishedNumber) -> Wanted:
     measure = words.measures.get(number["measure"], number["measure"])
     if isinstance(measure, str):
         measure = Measure(measure, group=dataset.text)
-    named = words.groups.get(number[measure.by], number[measure.by]) if measure.by else measure.group
+    by = " ".join(number[column] for column in measure.by.split())
+    named = words.groups.get(by, by) if by else measure.group
     return Wanted(
         corpus=dataset.corpus,
         stand_in=dataset.stand_in,

@@ -54,6 +54,7 @@ def _is_a_step(study: Study, finding: StoredFinding) -> bool:
     config = finding.cell.config
     return any(
         (step.name, step.mode) == (config["experiment"], config["mode"])
+        and step.is_about(judging.point(config))
         and _holds(step.parameters, config["parameters"])
         for step in study.experiment
     )

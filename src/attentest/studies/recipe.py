@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -31,11 +31,16 @@ class Grid(_Strict):
 
 
 class Step(_Strict):
-    """One experiment of a study."""
+    """One experiment of a study, on all of its grid or, `where` so said, on some points of it."""
 
     name: str
     mode: Mode = "corrected"
     parameters: dict[str, Any] = {}
+    where: dict[Literal["corpus", "encoder", "attention", "projection"], Names] = {}
+
+    def is_about(self, point: Mapping[str, str]) -> bool:
+        """Whether it is to be run at this grid point."""
+        return all(point[axis] in names for axis, names in self.where.items())
 
 
 class WrittenClaim(_Strict):
@@ -142,5 +147,6 @@ ELSEWHERE = {
     "seed": "`seeds` says how many there are, from 0 on",
     "guide": "the experiments name it",
     "start_from": "the experiments name it",
+    "reset": "the experiments name it",
     "omit": "the experiments name it",
 }

@@ -1,0 +1,79 @@
+"""Permuting a transformer's last layer, beside running the whole model for every permutation.
+
+A random model of BERT's size. The measure is 1,000 texts x 100 permutations; on two cores the plain way would
+take most of a day, so it is 20 texts, of which the plain way runs one permutation in a hundred, scaled up.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+
+import torch
+
+from attentest.corpus.example import Example
+from attentest.evidence.permutation import output_changes, permuted
+from attentest.model.decoder import distribution
+from attentest.model.transformer_loading import adopt
+from attentest.model.transformer_model import TransformerModel
+from attentest.model.transformer_roads import Whole
+from benchmarks.made import Row, seconds
+
+TEXTS, WORDS, PERMUTATIONS, SHARE = 20, 62, 100, 100  # 62 words and two marks are 64 places
+
+
+def bert_sized() -> TransformerModel:
+    transformers, tokenizers = (importlib.import_module(name) for name in ("transformers", "tokenizers"))
+    special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
+    numbers = {word: n for n, word in enumerate((*special, *(f"w{n}" for n in range(30_000))))}
+    pieces = tokenizers.Tokenizer(tokenizers.models.WordLevel(numbers, unk_token="[UNK]"))
+    pieces.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    pieces.post_processor = tokenizers.processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(name, numbers[name]) for name in special],
+    )
+    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token"), special, strict=True))
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=pieces, **names)
+    torch.manual_seed(0)
+    config = transformers.BertConfig(vocab_size=len(numbers), num_labels=2, pad_token_id=0)
+    model = transformers.BertForSequenceClassification(config)
+    return adopt(model, tokenizer)
+
+
+def rows() -> list[Row]:
+    if importlib.util.find_spec("transformers") is None:
+        return []
+    model = bert_sized()
+    rng = torch.Generator().manual_seed(0)
+    drawn = torch.randint(30_000, (TEXTS, WORDS), generator=rng).tolist()
+    split = model.split(
+        [
+            Example(id=str(n), tokens=tuple(f"w{w}" for w in text), label="LABEL_0")
+            for n, text in enumerate(drawn)
+        ]
+    )
+    batch = split.batch(range(TEXTS))
+
+    @torch.no_grad()
+    def ours() -> None:
+        output_changes(model, model.read(batch), PERMUTATIONS, rng=torch.Generator().manual_seed(0))
+
+    whole = Whole(model.transformer, model.proof, model.layer, model.typed, model.tables)
+    with torch.no_grad():
+        reading = model.read(batch)
+
+    @torch.no_grad()
+    def plain() -> None:
+        for _ in range(PERMUTATIONS // SHARE):
+            order = permuted(torch.arange(WORDS).float().expand(TEXTS, -1), reading.mask, 1, rng=rng).long()
+            given = reading.weights.gather(2, order.expand(-1, reading.weights.shape[1], -1))
+            model.road, fast = whole, model.road
+            distribution(model.decide(reading, given))
+            model.road = fast
+
+    texts = f"{TEXTS} texts of {WORDS + 2} places"
+    name = f"{PERMUTATIONS} permutations, last layer of a BERT, {texts} (plain: 1 in {SHARE})"
+    return [
+        (name, SHARE * seconds(plain, 1), seconds(ours, 2), "reading the texts once; feed-forward layers")
+    ]

@@ -1,0 +1,121 @@
+"""`at.audit`: a model and texts in, evidence out. Where the bench, the reading and the report meet."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from attentest.bench.auditing import Audit, Watcher, audited
+from attentest.bench.auditing_models import attention_in_words, taken_in
+from attentest.corpus.example import Corpus, Example
+from attentest.findings.cards_audit import audit_card
+from attentest.findings.criteria import Judgement, judged
+from attentest.model.seam import AttentionModel
+from attentest.refusal import Refusal
+from attentest.report.audited import fragment, write
+
+
+@dataclass(frozen=True, eq=False)
+class AuditResult:
+    """What an audit found. It shows itself in a notebook, and saves itself as a page."""
+
+    model: str
+    attention: str
+    audit: Audit
+
+    @cached_property
+    def findings(self) -> pd.DataFrame:
+        """Every number, one a row, in the columns of a store's findings."""
+        return self.audit.frame
+
+    @cached_property
+    def criteria(self) -> list[Judgement]:
+        """What the findings say, criterion by criterion."""
+        return judged(self.findings)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """What was not measured, and why."""
+        return self.audit.left_out
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """All of it as plain values, for programs and pages."""
+        names = dict.fromkeys((f.experiment, f.measure.partition("@")[0]) for f in self.audit.findings)
+        return {
+            "model": self.model,
+            "attention": self.attention,
+            "budget": self.audit.budget,
+            "texts": self.audit.texts,
+            "of": self.audit.of,
+            "labels": list(self.audit.labels),
+            "criteria": [_spelled(judgement) for judgement in self.criteria],
+            "findings": [asdict(finding) for finding in self.audit.findings],
+            "cards": {f"{e}/{m}": asdict(audit_card(e, m)) for e, m in names},
+            "seconds": dict(self.audit.seconds),
+            "left_out": dict(self.audit.left_out),
+            "version": importlib.metadata.version("attentest"),
+        }
+
+    def save(self, out: Path | str) -> Path:
+        """Write it: .html is a page of its own, .md a section for a model card, .json everything."""
+        return write(self.document, out)
+
+    def _repr_html_(self) -> str:
+        return fragment(self.document)
+
+
+def audit(
+    model: Any,
+    data: Corpus | Iterable[Any],
+    *,
+    tokenizer: Any = None,
+    labels: Sequence[str] | None = None,
+    attention: Mapping[str, Any] | None = None,
+    budget: str = "standard",
+    name: str | None = None,
+    watcher: Watcher | None = None,
+) -> AuditResult:
+    """Is this attention an explanation? Of a corpus, the test split is asked about.
+
+    `model` is one of ours, a Hugging Face classifier with its `tokenizer`, or an adapter with its `labels`;
+    `attention` chooses among those of a transformer: layer, head, words, special_tokens. `budget` is quick,
+    standard or full; `watcher` hears how many of the questions are done.
+    """
+    subject: AttentionModel = taken_in(model, tokenizer=tokenizer, labels=labels, attention=attention)
+    examples = data.test if isinstance(data, Corpus) else tuple(data)
+    strange = next((one for one in examples if not isinstance(one, Example)), None)
+    if strange is not None:
+        raise Refusal(
+            "texts of an audit",
+            got=f"a {type(strange).__name__}",
+            needs="examples, or a corpus",
+            way_out="at.read_table makes a corpus of a table.",
+        )
+    found = audited(subject, examples, budget, watcher)
+    return AuditResult(name or type(model).__name__, attention_in_words(subject), found)
+
+
+def _spelled(judgement: Judgement) -> dict[str, Any]:
+    return {
+        "criterion": judgement.criterion.name,
+        "asks": judgement.criterion.asks,
+        "verdict": judgement.verdict,
+        "sentence": judgement.sentence,
+        "tests": [
+            {
+                "experiment": answer.test.experiment,
+                "measure": answer.test.measure,
+                "margin": answer.test.margin,
+                **{k: getattr(answer, k) for k in ("verdict", "estimate", "low", "high", "null", "n", "p")},
+                "reason": answer.reason,
+            }
+            for answer in judgement.answers
+        ],
+    }

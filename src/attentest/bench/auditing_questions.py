@@ -1,0 +1,224 @@
+"""What an audit asks, each as rows: the studies' own experiments, and three that need no training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from attentest.bench.auditing_ablation import ablated
+from attentest.bench.auditing_rankings import agreed, erased, marked
+from attentest.bench.auditing_subject import Audited
+from attentest.corpus.batch import buckets
+from attentest.evidence.explainers import Effort
+from attentest.evidence.null_importance import null_gradient
+from attentest.evidence.permutation import orders
+from attentest.experiments.adversary import Adversary
+from attentest.experiments.answers import answered
+from attentest.experiments.contract import Row
+from attentest.experiments.dispersion import Dispersion
+from attentest.experiments.importance import Importance, Importances, agreement, ceilings
+from attentest.experiments.information import Information
+from attentest.experiments.permutation import Permutation
+from attentest.experiments.removal import Removal
+from attentest.experiments.rows import begun
+from attentest.findings import audit_means
+from attentest.findings.conclusions import CONCLUSIONS, Conclude
+from attentest.findings.rank_agreement import significant
+from attentest.model.adapter import AdaptedModel
+from attentest.model.foreign import ForeignModel
+from attentest.model.reader import TEXTS, TOKENS, readings
+from attentest.refusal import Refusal
+
+NO_NULL = "its null needs one of the papers' decoders; agreement/leave-one-out has another"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """How much is asked: texts, draws of each kind, and the questions that are left out."""
+
+    texts: int
+    permutations: int
+    draws: int
+    searched: int
+    steps: int
+    effort: Effort
+    without: tuple[str, ...] = ()
+
+
+BUDGETS = {
+    "quick": Budget(
+        texts=100,
+        permutations=30,
+        draws=2,
+        searched=20,
+        steps=100,
+        effort=Effort(steps=8, permutations=2, samples=50),
+        without=("removal", "dispersion", "information"),
+    ),
+    "standard": Budget(
+        texts=500,
+        permutations=100,
+        draws=5,
+        searched=100,
+        steps=300,
+        effort=Effort(steps=16, permutations=6, samples=100),
+        without=("information",),
+    ),
+    "full": Budget(texts=1_000_000, permutations=100, draws=10, searched=500, steps=500, effort=Effort()),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Auditing:
+    """One model before the questions: itself, its untrained twin where there is one, and the budget."""
+
+    subject: Audited
+    twin: Audited | None
+    budget: Budget
+
+    @property
+    def both(self) -> tuple[Audited, ...]:
+        """The model and its control."""
+        return (self.subject,) if self.twin is None else (self.subject, self.twin)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the model was made elsewhere."""
+        return isinstance(self.subject.model, ForeignModel)
+
+
+def _performance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    for rows, reading in readings(audit.subject.model, audit.subject.texts):
+        yield from answered(audit.subject, rows, reading)
+
+
+def _importance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    asked = Importance(nulls=4 * audit.budget.draws, shown=0)
+    for each in audit.both:
+        if audit.foreign:
+            yield from _foreign_importance(each, asked.nulls, drawing(rng))
+        else:
+            yield from asked._observe(each, None, drawing(rng))
+
+
+def _foreign_importance(subject: Audited, nulls: int, rng: torch.Generator) -> Iterator[Row]:
+    """The same columns of a model without a decoder of ours, so that leave-one-out is left without a null."""
+    model = subject.model
+    k = max(10, int(0.1 * subject.texts.lengths.mean()))  # as the study has it
+    for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
+        own = Importances.of(model, subject.texts.batch(rows).to(model.device))
+        weights = own.reading.weights
+        drawn = orders(own.reading.mask, nulls, rng=rng)
+        known = torch.as_tensor(own.gradient, dtype=weights.dtype, device=weights.device)
+        tau, p_value = own.agreement(own.weights, null_gradient(weights, known, drawn).cpu().numpy())
+        columns = agreement(own, k) | ceilings(own, None, own.reading.batch)
+        columns |= {
+            "null_tau_gradient": tau.mean(1),
+            "null_significant_gradient": significant(p_value).mean(1),
+        }
+        columns |= dict.fromkeys(("null_tau_loo", "null_significant_loo"), np.full(len(rows), np.nan))
+        for place, row in enumerate(begun(subject, rows, own.reading)):
+            yield {**row, "k": k, **{name: float(column[place]) for name, column in columns.items()}}
+
+
+def _permutation(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    for each in audit.both:
+        yield from Permutation(permutations=audit.budget.permutations).ask(each, drawing(rng))
+
+
+def _adversary(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    budget = audit.budget
+    asked = Adversary(searched=budget.searched, matched=0, programmed=200, steps=budget.steps, shown=0)
+    for each in audit.both:
+        yield from asked.ask(each, drawing(rng))
+
+
+def _removal(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    if audit.foreign and not isinstance(audit.subject.model, AdaptedModel):
+        raise _cannot("removal to the first flip")
+    for each in audit.both:
+        yield from Removal(orders=audit.budget.draws).ask(each, drawing(rng))
+
+
+def _dispersion(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    if audit.foreign:
+        raise _cannot("dispersion of influence")
+    for each in audit.both:
+        yield from Dispersion(frobenius=0, nulls=4 * audit.budget.draws).ask(each, drawing(rng))
+
+
+def _information(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    for each in audit.both:
+        yield from Information().ask(each, drawing(rng))
+
+
+def _ablation(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    yield from ablated(audit.subject, None if audit.twin is None else audit.twin.model)
+    if audit.twin is not None:
+        yield from ablated(audit.twin, None)
+
+
+def _agreement(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    for each in audit.both:
+        yield from agreed(each, audit.budget.effort, drawing(rng))
+
+
+def _erasure(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    for each in audit.both:
+        yield from erased(each, audit.budget.draws, drawing(rng))
+
+
+def _plausibility(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    if not any(example.rationale for example in audit.subject.examples):
+        raise Refusal(
+            "plausibility",
+            got="texts without rationales",
+            needs="the positions of the words that people marked (Example.rationale)",
+            way_out="The corpus movies has them.",
+        )
+    for each in audit.both:
+        yield from marked(each, rng)
+
+
+def _cannot(what: str) -> Refusal:
+    return Refusal(
+        what,
+        got="a model made elsewhere",
+        needs="one whose hidden states can be exchanged beneath the weights: the null is made so",
+        way_out="All other questions are asked.",
+    )
+
+
+def drawing(rng: np.random.Generator) -> torch.Generator:
+    """Draws of its own for each model, as the studies have it."""
+    return torch.Generator().manual_seed(int(rng.integers(2**63)))
+
+
+@dataclass(frozen=True)
+class Question:
+    """How rows are made, and how they become findings."""
+
+    observe: Callable[[Auditing, np.random.Generator], Iterator[Row]]
+    conclude: Conclude
+
+
+def _studied(name: str) -> Conclude:
+    return CONCLUSIONS[name].conclude
+
+
+QUESTIONS: dict[str, Question] = {
+    "performance": Question(_performance, _studied("performance")),
+    "importance": Question(_importance, _studied("importance")),
+    "agreement": Question(_agreement, audit_means.conclude_agreement),
+    "permutation": Question(_permutation, _studied("permutation")),
+    "ablation": Question(_ablation, audit_means.conclude_ablation),
+    "erasure": Question(_erasure, audit_means.conclude_erasure),
+    "plausibility": Question(_plausibility, audit_means.conclude_plausibility),
+    "adversary": Question(_adversary, _studied("adversary")),
+    "removal": Question(_removal, _studied("removal")),
+    "dispersion": Question(_dispersion, _studied("dispersion")),
+    "information": Question(_information, _studied("information")),
+}

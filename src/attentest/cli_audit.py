@@ -1,0 +1,76 @@
+"""The verb for a model that people already have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from attentest.cli_shared import JsonOption, print_document
+
+
+def audit(
+    model: Annotated[str, typer.Argument(help="A model's folder, a name on the hub, or module:factory.")],
+    data: Annotated[Path, typer.Option(help="A table of texts: CSV, TSV, JSON Lines or Parquet.")],
+    text: Annotated[str, typer.Option(help="The column that holds each text.")],
+    label: Annotated[str, typer.Option(help="The column that holds each label.")],
+    query: Annotated[str | None, typer.Option(help="The column of the second text, if any.")] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="The model's classes in their order, as in no,yes.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write to this file: .html, .md or .json.")] = None,
+    budget: Annotated[str, typer.Option(help="quick, standard or full.")] = "standard",
+    layer: Annotated[
+        int | None, typer.Option(help="The transformer's layer; -1, the last, by default.")
+    ] = None,
+    head: Annotated[int | None, typer.Option(help="One head instead of the mean over heads.")] = None,
+    sub_words: Annotated[bool, typer.Option("--sub-words", help="Units are sub-words, not words.")] = False,
+    special_tokens: Annotated[
+        bool, typer.Option("--special-tokens", help="The tokenizer's marks are units, too.")
+    ] = False,
+    lower: Annotated[bool, typer.Option("--lower", help="Write texts in small letters.")] = False,
+    network: Annotated[bool, typer.Option("--network", help="Fetch the model from the hub.")] = False,
+    remote_code: Annotated[
+        bool, typer.Option("--remote-code", help="Let code run that comes with the model.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Is this model's attention an explanation? Evidence, criterion by criterion."""
+    from attentest.auditor import audit as ask
+    from attentest.bench.auditing import check_budget
+    from attentest.bench.auditing_models import fetched
+    from attentest.corpus.table import read_table
+    from attentest.figures.progress import counting
+    from attentest.report.audited import check_out
+
+    if out is not None:
+        check_out(out)
+    check_budget(budget)
+    corpus = read_table(data, text=text, label=label, query=query, lower=lower)
+    examples = [example for split in corpus.splits().values() for example in split]
+    examples.sort(key=lambda example: int(example.id.rpartition("-")[2]))
+    chosen: dict[str, Any] = {"layer": layer, "head": head}
+    attention = {name: value for name, value in chosen.items() if value is not None}
+    attention |= {"words": False} if sub_words else {}
+    attention |= {"special_tokens": True} if special_tokens else {}
+    names = None if labels is None else tuple(name.strip() for name in labels.split(","))
+    subject = fetched(model, labels=names, attention=attention, network=network, remote_code=remote_code)
+    with counting(f"audit of {model}") as watcher:
+        result = ask(subject, examples, budget=budget, name=model, watcher=watcher)
+    document = {**result.document, "out": None if out is None else str(result.save(out))}
+    print_document(document, as_json, _show)
+
+
+def _show(document: dict[str, Any], console: Console) -> None:
+    """The sentences, what is not there, and where the rest is."""
+    from attentest.figures.terminal import plain_table
+
+    console.print(f"{document['model']}: {document['attention']}", markup=False, highlight=False)
+    console.print(f"{document['texts']} of {document['of']} texts, budget {document['budget']}")
+    for one in document["criteria"]:
+        console.print(one["sentence"], markup=False, highlight=False)
+    console.print(plain_table(("not measured", "why"), list(document["left_out"].items())))
+    said = f"All of it: {document['out']}" if document["out"] else "--out audit.html writes all of it."
+    console.print(said, markup=False, highlight=False)

@@ -1,0 +1,63 @@
+"""Integrated gradients (Sundararajan et al. 2017): slopes along the way from no vectors to the words' own.
+
+Attention is free to follow on the way: only then do the values of a text add up to what its words change,
+which is what the method promises. The way is a straight line, and Gauss and Legendre say where to stop on it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attentest.evidence import erasure
+from attentest.evidence.explainers_presence import PerUnit, explained
+from attentest.evidence.explainers_roads import units_of_tokens
+from attentest.model.decoder import distribution
+from attentest.model.seam import AttentionModel, Reading
+from attentest.model.selection import selected_batch
+from attentest.refusal import Refusal
+from attentest.shapes import Embedded
+
+
+def integrated_gradients(
+    model: AttentionModel, reading: Reading, *, steps: int = 32, rng: torch.Generator | None = None
+) -> PerUnit:
+    """What each unit adds to the predicted class's probability on the way from vectors of zeros; signed.
+
+    A unit of several tokens has their sum. Nothing is drawn: `rng` is there because other explainers draw.
+    """
+    if steps < 1:
+        raise Refusal(
+            "integrated gradients", got=f"{steps} steps", needs="at least 1", way_out="32 are the default."
+        )
+    nodes, shares = (torch.from_numpy(side / 2) for side in np.polynomial.legendre.leggauss(steps))
+    vectors = reading.embeddings.detach()
+    slope = torch.zeros_like(vectors)
+    per_text = erasure.ROADS["whole"].floats_per_variant(model, vectors.shape[1]) * len(vectors)
+    # A pass that goes back keeps what it made on the way, some three times the size of one that does not.
+    for some in torch.arange(steps).split(max(1, erasure.FLOATS // (3 * per_text))):
+        slopes = _slopes(model, reading, (nodes[some] + 0.5).to(vectors))
+        slope += torch.einsum("s,sbte->bte", shares[some].to(vectors), slopes)
+    of_tokens = (slope * vectors).sum(-1).masked_fill(~reading.batch.mask, 0.0)
+    units = of_tokens.new_zeros(reading.mask.shape)
+    return units.scatter_add(1, units_of_tokens(model, reading), of_tokens)
+
+
+def _slopes(
+    model: AttentionModel, reading: Reading, shares: Float[Tensor, " step"]
+) -> Float[Tensor, "step batch token emb"]:
+    """The gradient of the predicted class's probability at these shares of the way, all in one pass."""
+    steps, batch, about = len(shares), len(reading.mask), explained(model, reading)
+    texts = torch.arange(batch, device=reading.mask.device).repeat(steps)
+    with torch.enable_grad():
+        on_the_way: Embedded = (shares[:, None, None, None] * reading.embeddings.detach()).flatten(0, 1)
+        on_the_way.requires_grad_()
+        again = model.read(
+            selected_batch(reading.batch, texts, reading.batch.mask.shape[1]), embeddings=on_the_way
+        )
+        likely = distribution(model.decide(again)).gather(1, about.predicted[texts, None])
+        # Texts do not see each other, so the gradient of the sum is every text's own.
+        (slopes,) = torch.autograd.grad(likely.sum(), on_the_way)
+    return slopes.view(steps, *reading.embeddings.shape)

@@ -1,0 +1,114 @@
+"""Can somebody who hears a few words of a text say what the classifier said?
+
+Rows, one a text and model, beyond what every row begins with (`experiments.rows.begun`):
+
+- `support`: how many words have positive weight
+- `agrees_M`, `right_M` of each message M: the share of draws in which its layperson said what the classifier
+  said, and in which it said the gold label; NaN where the classifier's output is not a number
+
+M is `EXPLAINER@K`, or `silence`, `whole`, `embedded`; `chance-attention@K` and `chance-embedded` are random
+words, as many as attention sent of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+import numpy as np
+
+from attentest.corpus.batch import IndexedSplit
+from attentest.experiments.contract import AbstractExperiment, Row, Subject
+from attentest.experiments.controls import controls
+from attentest.experiments.explained_split import ExplainedSplit
+from attentest.experiments.game import Game
+from attentest.experiments.rows import begun
+from attentest.findings.communication import PROJECTIONS
+from attentest.model.attention import LAST_STATE
+from attentest.model.config import ModelConfig
+from attentest.model.reader import readings
+from attentest.refusal import Refusal
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Communication(AbstractExperiment):
+    """The communication game (Treviso & Martins 2020): explainers send words, laypeople guess the answer.
+
+    Every classifier is asked the same: the subject, the same model with other projections, the controls.
+    `surrogate` is ours, where the paper trains an explainer together with its layperson: a linear model that
+    learnt the classifier's answers from whole texts sends the words that speak most for the answer.
+    """
+
+    name: ClassVar[str] = "communication"
+    cite: ClassVar[str] = "treviso2020explanation"
+    version: ClassVar[int] = 1
+
+    k: str = "1 3 5 10"  # how many words are sent
+    draws: int = 3  # of random words
+    taught: int = 10_000  # training texts at most, spread over the split: leaving words out takes long
+
+    def __post_init__(self) -> None:
+        if not self.sizes or self.draws < 1 or self.taught < 1:
+            raise Refusal(
+                "experiment communication",
+                got=f"k = {self.k!r}, {self.draws} draws, {self.taught} texts to learn from",
+                needs="numbers of words from 1 on with blanks between them, and at least 1 draw and 1 text",
+                way_out="'1 3 5 10', 3 and 10000 are the defaults.",
+            )
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The numbers of words, each once and the smallest first; none if any cannot be read."""
+        given = self.k.split()
+        if not all(number.isascii() and number.isdigit() and int(number) for number in given):
+            return ()
+        return tuple(sorted({int(number) for number in given}))
+
+    def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:
+        """The same model with each of the other projections, and the controls."""
+        if config.encoder.startswith("han-") or config.attention == LAST_STATE:
+            raise Refusal(
+                "experiment communication",
+                got=f"the encoder {config.encoder!r} with the attention {config.attention!r}",
+                needs="attention over words: they are what is sent",
+                way_out="Use 'bilstm' with 'additive', for example.",
+            )
+        others = [name for name in PROJECTIONS if name != config.projection]
+        projected = {name: replace(config, projection=name, guide=None) for name in others}
+        return {**projected, **controls(config)}
+
+    def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
+        """One row a text and model.
+
+        Laypeople learn here, though nothing trains in `observe`: they are the instrument, as a line of
+        regression is, and no models of the study. They are made of messages that exist only here, take
+        seconds, and serve nobody else.
+        """
+        for each in (subject, *subject.sibling.values()):
+            yield from self._observed(each, rng)
+
+    def _observed(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
+        labels = subject.corpus.labels
+        game = self._game(subject)
+        columns = {"support": game.test.support, **game.columns(self.sizes, self.draws, rng=rng)}
+        for rows, reading in readings(subject.model, subject.texts):
+            for place, row in zip(rows, begun(subject, rows, reading), strict=True):
+                said = labels[game.test.answers[place]]
+                yield {**row, "predicted": said, **{name: c[place].item() for name, c in columns.items()}}
+
+    def _game(self, subject: Subject) -> Game:
+        """The classifier's explained splits, the training split cut to what laypeople are taught."""
+        train = subject.corpus.train
+        some = np.linspace(0, len(train) - 1, min(self.taught, len(train))).astype(int)
+        numbered = (
+            IndexedSplit(examples, subject.model.vocabulary, subject.corpus.labels)
+            for examples in ([train[row] for row in some], subject.corpus.dev)
+        )
+        explained = [ExplainedSplit.of(subject.model, split) for split in (*numbered, subject.texts)]
+        return Game(
+            **dict(zip(("train", "dev", "test"), explained, strict=True)),
+            vocabulary=len(subject.model.vocabulary),
+            classes=len(subject.corpus.labels),
+        )

@@ -1,0 +1,121 @@
+"""What becomes of tau where a model was trained otherwise? Wen et al. (2022), WE-2 to WE-4.
+
+Every sibling is set beside the normal model of its own seed. Fixing representations or attention asks which
+of the two makes the order (WE-2), an adversary whether attention that was moved elsewhere still orders its
+own states (WE-3), Gumbel-softmax whether more skewed attention orders them better (WE-4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from attentest.findings import orders, performance
+from attentest.findings.flatness import Flatness, flatness_finding
+from attentest.findings.group_means import CONTROLS, Group, Means, Measure, reasons
+from attentest.findings.of_models import of_models
+from attentest.findings.orders import Orders, lost, pairs, sign_test
+from attentest.findings.record import Finding, ordered
+from attentest.findings.trained_adversary import LAMBDA
+from attentest.findings.variants import scored
+
+EXPERIMENT = "information-ablation"
+COLUMNS = tuple(dict.fromkeys((*orders.COLUMNS, *performance.COLUMNS, "jsd", "tvd")))
+TRAINED, OVERALL = "trained", "overall"
+FIX_REP = "fix rep"  # the papers' words for both
+# What "fixed" means is open (A11): as it was initialised, as the normal model has it, or anything.
+FIX_ATTN, FIX_ATTN_STORED, FIX_ATTN_RANDOM = "fix attn", "fix attn, stored", "fix attn, random"
+GUMBEL, TEMPERED = "gumbel ", "softmax at "  # how the names of both begin, before their temperature
+SCORES = ("f1", "accuracy")
+NOT_A_NUMBER = "attention or output is not a number"
+ABSENT = "the model has no text that is long enough"
+UNDEFINED = "the measure is undefined for the model"
+
+
+def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list[Finding]:
+    """Of the normal model (overall), every sibling and every control: tau, scores, how flat attention is.
+
+    Of all but the normal one also what they lose of its tau, and how far they are from it, text by text.
+    """
+    rows = ordered(rows, COLUMNS)
+    if (rows["subject"] != TRAINED).all():
+        return []
+    subjects = [TRAINED, *_siblings(rows)]
+    known = orders.orders(rows, rng)
+    found = []
+    for subject in subjects:
+        group = OVERALL if subject == TRAINED else subject
+        about = {"experiment": EXPERIMENT, "group": group, "mode": mode}
+        of_subject = [order.measured for order in known[subject].values()]
+        found += of_models(of_subject, absent=ABSENT, rng=rng, **about)
+        if subject != TRAINED:
+            found += _compared(known, subject, rng, about)
+    groups: list[Group] = [
+        (OVERALL if name == TRAINED else name, rows[rows["subject"] == name]) for name in subjects
+    ]
+    means = Means(experiment=EXPERIMENT, rows=rows, mode=mode, rng=rng)
+    flat = flatness_finding(
+        [*_flatness(rows, known)], rng=rng, experiment=EXPERIMENT, group=OVERALL, mode=mode
+    )
+    return [*found, *means.of([*_texts(rows)], groups), *_scores(rows, subjects, mode, rng), flat]
+
+
+def _siblings(rows: pd.DataFrame) -> list[str]:
+    """In the order of the paper's tables; adversaries and temperatures by their numbers, controls last."""
+    there = set(rows["subject"]) - {TRAINED}
+    fixed = (FIX_REP, FIX_ATTN, FIX_ATTN_STORED, FIX_ATTN_RANDOM)
+    numbered = [name for start in (LAMBDA, GUMBEL, TEMPERED) for name in _by_number(there, start)]
+    return [name for name in (*fixed, *numbered, *CONTROLS) if name in there]
+
+
+def _by_number(names: set[str], start: str) -> list[str]:
+    return sorted((n for n in names if n.startswith(start)), key=lambda n: float(n.removeprefix(start)))
+
+
+def _compared(
+    known: Orders, subject: str, rng: np.random.Generator, about: dict[str, str]
+) -> Iterator[Finding]:
+    both = pairs(known, TRAINED, subject)
+    yield from of_models([lost(normal, other) for normal, other in both], absent=UNDEFINED, rng=rng, **about)
+    yield sign_test([(normal.tau - other.tau, other.texts) for normal, other in both], **about)
+
+
+def _texts(rows: pd.DataFrame) -> Iterator[Measure]:
+    """Means over texts: how flat attention is, and how far a sibling is from the normal model."""
+    why = reasons(rows, NOT_A_NUMBER)
+    flat, largest, jsd, tvd = (
+        rows[name].astype(np.float64) for name in ("entropy", "max_attention", "jsd", "tvd")
+    )
+    largest, tvd = largest.where(flat.notna()), tvd.where(jsd.notna())
+    yield Measure(name="attention-entropy", values=flat, null=1.0, why=why)
+    yield Measure(name="max-attention", values=largest, null=1 / rows["length"], why=why)
+    others = rows["subject"] != TRAINED
+    flatter = (_normal(rows, flat) - flat)[others]
+    yield Measure(name="entropy-lost", values=flatter, null=0.0, why=why)
+    yield Measure(name="attention-jsd", values=jsd[others], null=0.0, why=why)
+    yield Measure(name="output-tvd", values=tvd[others], null=0.0, why=why)
+    yield Measure(name="output-tvd-halved", values=tvd[others] / 2, null=0.0, why=why)
+
+
+def _normal(rows: pd.DataFrame, values: pd.Series) -> pd.Series:
+    """Beside every row what the normal model of the same seed has for the same text."""
+    who = pd.MultiIndex.from_frame(rows[["seed", "id"]])
+    normal = (rows["subject"] == TRAINED).to_numpy()
+    found = pd.Series(values.to_numpy()[normal], index=who[normal]).reindex(who)
+    return pd.Series(found.to_numpy(), index=rows.index)
+
+
+def _scores(rows: pd.DataFrame, subjects: list[str], mode: str, rng: np.random.Generator) -> list[Finding]:
+    found = scored(EXPERIMENT, rows, subjects, mode=mode, rng=rng, measures=SCORES)
+    return [replace(one, group=OVERALL) if one.group == TRAINED else one for one in found]
+
+
+def _flatness(rows: pd.DataFrame, known: Orders) -> Iterator[Flatness]:
+    """The models of each seed, all of one setting."""
+    for seed, of_seed in rows.groupby("seed"):
+        means = of_seed["entropy"].astype(np.float64).groupby(of_seed["subject"]).mean()
+        taus = [known[str(name)][seed].tau for name in means.index]
+        yield Flatness(means.index.to_numpy(), means.to_numpy(), np.array(taus, dtype=np.float64))

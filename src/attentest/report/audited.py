@@ -1,0 +1,185 @@
+"""An audit as a page of its own, as a section for a model card, and as JSON. Names in it are untrusted."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from attentest.figures.terminal import number
+from attentest.refusal import Refusal
+
+Document = Mapping[str, Any]
+
+STYLE = """
+body { max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1f1f26;
+  font: 16px/1.5 system-ui, sans-serif; }
+table { border-collapse: collapse; width: 100%; margin: 1rem 0; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .6rem; border-bottom: 1px solid #dedee4; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.supported { background: #e2f2e6; color: #14582c; }
+.not-supported { background: #fbe5e1; color: #8c2413; }
+.undecided { background: #fbf1d3; color: #6b5200; }
+details { margin: .5rem 0; } summary { cursor: pointer; } .faint { color: #62626e; }
+"""
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+HEADINGS = ("experiment", "measure", "group", "estimate", "95 % interval", "null", "n", "excluded")
+NUMBERS = HEADINGS[3:]
+
+
+def page(document: Document) -> str:
+    """The whole audit as one HTML file that needs nothing beside it and runs no script."""
+    title = escape(f"Audit of {document['model']}")
+    return "".join(
+        [
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8" />\n',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}" />\n',
+            '<meta name="viewport" content="width=device-width, initial-scale=1" />\n',
+            f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
+            fragment(document),
+            "<h2>Findings</h2>\n",
+            _findings(document["findings"]),
+            "<h2>What is not there, and why</h2>\n",
+            _table(("what", "why"), document["left_out"].items()),
+            "<h2>Seconds</h2>\n",
+            _table(("question", "seconds"), ((k, f"{v:.1f}") for k, v in document["seconds"].items())),
+            "<h2>What each measure means</h2>\n",
+            *(_card(name, card) for name, card in document["cards"].items()),
+            f'<p class="faint">Made by attentest {escape(document["version"])}.</p>\n</body>\n</html>\n',
+        ]
+    )
+
+
+def fragment(document: Document) -> str:
+    """What a notebook shows: the attention, the criteria and their sentences; static and escaped."""
+    about = (
+        f"{document['attention']}; {document['texts']} of {document['of']} texts, budget {document['budget']}"
+    )
+    lines = [
+        f"<p>{escape(about)}.</p>\n<table>\n<tr><th>criterion</th><th>verdict</th><th>in words</th></tr>\n"
+    ]
+    for one in document["criteria"]:
+        kind = one["verdict"].replace(" ", "-")
+        cells = f'<td class="{kind}">{escape(one["verdict"])}</td><td>{escape(one["sentence"])}</td>'
+        lines.append(f"<tr><td>{escape(one['criterion'])}</td>{cells}</tr>\n")
+    return "".join([*lines, "</table>\n"])
+
+
+def model_card(document: Document) -> str:
+    """A section of Markdown to put into a model card."""
+    head = [
+        "## Does attention explain this model's answers?",
+        "",
+        _marked(f"Audited by attentest {document['version']}: {document['attention']}."),
+        f"{document['texts']} of {document['of']} texts, budget {document['budget']}."
+        " There is no single score: an explanation may be asked several things.",
+        "",
+        "| criterion | verdict | in words |",
+        "|---|---|---|",
+    ]
+    rows = [
+        f"| {one['criterion']} | {one['verdict']} | {_marked(one['sentence'])} |"
+        for one in document["criteria"]
+    ]
+    missing = [f"- {_marked(what)}: {_marked(why)}" for what, why in document["left_out"].items()]
+    return "\n".join([*head, *rows, *(["", "Not measured:", "", *missing] if missing else []), ""])
+
+
+def as_json(document: Document) -> str:
+    """One JSON document; what is not a number is null."""
+    return json.dumps(_finite(document), allow_nan=False, indent=1) + "\n"
+
+
+FORMATS: dict[str, Callable[[Document], str]] = {".html": page, ".md": model_card, ".json": as_json}
+
+
+def write(document: Document, out: Path | str) -> Path:
+    """Write the audit in the format that the name ends in, at once or not at all."""
+    path = Path(out)
+    _check(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made = path.with_name(f".{path.name}.new")
+        made.write_text(FORMATS[path.suffix.lower()](document), encoding="utf-8", newline="")
+        made.replace(path)
+    except OSError as error:
+        raise Refusal(
+            f"audit file {path}",
+            got=f"a path that cannot be written ({error.strerror})",
+            needs="the name of a file in a folder that can be written",
+            way_out="Give another --out.",
+        ) from error
+    return path
+
+
+def check_out(out: Path | str) -> None:
+    """Refuse a name that cannot be written, before anything is measured."""
+    _check(Path(out))
+
+
+def _check(path: Path) -> None:
+    if path.suffix.lower() not in FORMATS or path.is_dir():
+        raise Refusal(
+            f"audit file {path}",
+            got="a folder" if path.is_dir() else f"the ending {path.suffix!r}",
+            needs=f"a file that ends in {', '.join(FORMATS)}",
+            way_out="For example --out audit.html.",
+        )
+
+
+def _findings(findings: Sequence[Mapping[str, Any]]) -> str:
+    """The overall numbers in view, groups and controls one click away."""
+    overall = [one for one in findings if one["group"] == "overall"]
+    others = [one for one in findings if one["group"] != "overall"]
+    said = f"<details><summary>{len(others)} more, by class, length and control</summary>\n"
+    return _table(HEADINGS, map(_row, overall)) + said + _table(HEADINGS, map(_row, others)) + "</details>\n"
+
+
+def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
+    between = f"[{number(one['low'])}, {number(one['high'])}]"
+    counts = str(one["n"]), f"{one['excluded']} {one['why']}".strip() if one["excluded"] else "0"
+    return (
+        one["experiment"],
+        one["measure"],
+        one["group"],
+        number(one["estimate"]),
+        between,
+        number(one["null"]),
+        *counts,
+    )
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    top = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    return f"<table>\n<tr>{top}</tr>\n{''.join(_line(headings, row) for row in rows)}</table>\n"
+
+
+def _line(headings: Sequence[str], row: Sequence[Any]) -> str:
+    classes = (' class="number"' if heading in NUMBERS else "" for heading in headings)
+    cells = (f"<td{kind}>{escape(str(cell))}</td>" for kind, cell in zip(classes, row, strict=True))
+    return f"<tr>{''.join(cells)}</tr>\n"
+
+
+def _card(name: str, card: Mapping[str, Any]) -> str:
+    """One measure: what it is, its null, and where it was published."""
+    kept = ("formula", "direction", "null", "unit", "paper", "section", "undefined_when")
+    lines = _table(("", ""), ((key.replace("_", " "), card[key]) for key in kept))
+    said = f"{escape(card['measure'])} <span class='faint'>{escape(name)}</span>"
+    return f"<details><summary>{said}</summary>\n{lines}</details>\n"
+
+
+def _marked(text: str) -> str:
+    """Text that cannot end a table's cell or begin a tag or a link."""
+    flat = " ".join(text.split())
+    return "".join(f"\\{sign}" if sign in "\\|<>[]`*_" else sign for sign in flat)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

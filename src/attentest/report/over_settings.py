@@ -1,0 +1,173 @@
+"""Numbers over all settings of a study: averages of tau, counts of what does not fall, flatness (WE-1, 4, 5).
+
+A setting is a corpus, an encoder and an attention. Published ones are of more settings than a store may hold,
+so they are laid beside ours, with how many settings those are of, and not judged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from attentest.findings.flatness import Flatness, flatness_finding
+from attentest.findings.interval import PerDraw, Weights, bootstrap
+from attentest.findings.orders import LITTLE, tau_of
+from attentest.findings.record import Finding
+from attentest.report.papers import WEN
+from attentest.report.points import GridPoint
+from attentest.report.verdicts import asks_for
+from attentest.studies.published import PublishedNumber
+from attentest.studies.recipe import Study
+
+COLUMNS = ("corpus", "encoder", "attention", "seed", "tau", "entropy")
+SETTING = ["corpus", "encoder", "attention"]
+GUMBEL = "gumbel 0.8"
+ALL = "all"
+TASKS = {
+    "Classification": ("sst", "imdb", "adr", "20news", "agnews", "mimic-diabetes", "mimic-anemia"),
+    "QA": ("babi-1", "babi-2", "babi-3"),
+    "NLI": ("snli",),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverSettings:
+    """One published number over settings, and ours over those that are here; NaN where there are none."""
+
+    measure: str
+    dataset: str
+    model: str
+    attention: str
+    published: float
+    ours: float
+    low: float
+    high: float
+    settings: int  # that ours is of
+
+
+def trainings(study: Study, points: Sequence[GridPoint]) -> pd.DataFrame:
+    """Tau and mean flatness of every training of the study whose rows the store still holds."""
+    found = [row for point in points for row in _trainings(study, point)]
+    return pd.DataFrame(found, columns=list(COLUMNS))
+
+
+def _trainings(study: Study, point: GridPoint) -> Iterator[dict[str, object]]:
+    finding = point.of("information")
+    rows = finding.rows() if finding is not None and asks_for(study, finding) else None
+    if rows is None:
+        return
+    own = rows[rows["subject"] == "trained"]
+    for seed, texts in own.groupby("seed"):
+        setting = {name: point.axes[name] for name in SETTING}
+        flat = texts["entropy"].astype(np.float64).mean()
+        yield {**setting, "seed": seed, "tau": tau_of(texts), "entropy": float(flat)}
+
+
+def changes(study: Study, points: Sequence[GridPoint]) -> pd.DataFrame:
+    """What Gumbel-softmax loses of tau in every setting, the mean over its seeds."""
+    found = []
+    for point in points:
+        finding = point.of("information-ablation")
+        row = None if finding is None or not asks_for(study, finding) else finding.row("tau-lost", GUMBEL)
+        if row is not None and math.isfinite(row["estimate"]):
+            found.append({**{name: point.axes[name] for name in SETTING}, "lost": row["estimate"]})
+    return pd.DataFrame(found, columns=[*SETTING, "lost"])
+
+
+def flatness(settings: pd.DataFrame, rng: np.random.Generator) -> Finding | None:
+    """Spearman's correlation of flatness and tau over settings, with its interval; None without any."""
+    samples = [_sample(of_seed) for _, of_seed in settings.groupby("seed")]
+    if not samples:
+        return None
+    return flatness_finding(samples, rng=rng, experiment="information", group="overall", mode="corrected")
+
+
+def _sample(settings: pd.DataFrame) -> Flatness:
+    names = settings[SETTING].agg(" ".join, axis=1).to_numpy()
+    entropy, tau = (settings[name].to_numpy(dtype=np.float64) for name in ("entropy", "tau"))
+    return Flatness(names, entropy, tau)
+
+
+def over_settings(
+    study: Study, numbers: Sequence[PublishedNumber], points: Sequence[GridPoint]
+) -> list[OverSettings]:
+    """Every number of this kind that the study's papers print, with ours."""
+    asked = [number for number in numbers if number["measure"] in OURS]
+    if not asked:
+        return []
+    taus, lost = trainings(study, points), changes(study, points)
+    return [_beside(number, lost if number["measure"] == COUNTED else taus) for number in asked]
+
+
+def _beside(number: PublishedNumber, table: pd.DataFrame) -> OverSettings:
+    own = _about(number, table).dropna()
+    ours, low, high = OURS[number["measure"]](own) if len(own) else (math.nan,) * 3
+    return OverSettings(
+        measure=number["measure"],
+        dataset=number["dataset"],
+        model=number["model"],
+        attention=number["attention"],
+        published=number.value,
+        ours=ours,
+        low=low,
+        high=high,
+        settings=len(own[SETTING].drop_duplicates()),
+    )
+
+
+def _about(number: PublishedNumber, table: pd.DataFrame) -> pd.DataFrame:
+    """The settings that a number speaks of; `all` and totals are of every one there is."""
+    dataset = number["dataset"]
+    corpora = TASKS.get(dataset, (WEN.datasets[dataset].corpus,) if dataset in WEN.datasets else ())
+    words = {"encoder": WEN.encoders.get(number["model"], ALL), "attention": number["attention"]}
+    kept = table["corpus"].isin(corpora) if corpora else pd.Series(True, index=table.index)
+    for axis, name in words.items():
+        kept &= (table[axis] == name) | (name == ALL)
+    return table[kept]
+
+
+Numbers = tuple[float, float, float]  # an estimate and its interval
+
+
+def _mean(settings: pd.DataFrame) -> Numbers:
+    samples = [_sample(of_seed) for _, of_seed in settings.groupby("seed")]
+    estimate = float(np.mean([sample.tau.mean() for sample in samples]))
+    ids = [sample.ids for sample in samples]
+    low, high, _ = bootstrap(samples, ids, _mean_tau, rng=np.random.default_rng(0))
+    return estimate, low, high
+
+
+def _mean_tau(sample: Flatness, weights: Weights) -> PerDraw:
+    return weights @ sample.tau / weights.sum(axis=1)
+
+
+def _between_seeds(take: Callable[[list[float]], float]) -> Callable[[pd.DataFrame], Numbers]:
+    """How much tau differs between two seeds of a setting: of all pairs of all settings."""
+
+    def of(settings: pd.DataFrame) -> Numbers:
+        apart = [
+            abs(one - other)
+            for _, own in settings.groupby(SETTING)
+            for one, other in combinations(own["tau"], 2)
+        ]
+        return (take(apart) if apart else math.nan), math.nan, math.nan
+
+    return of
+
+
+def _not_fallen(settings: pd.DataFrame) -> Numbers:
+    return float((settings["lost"] < LITTLE).sum()), math.nan, math.nan
+
+
+COUNTED = "n_settings_tau_not_decreased"
+OURS: dict[str, Callable[[pd.DataFrame], Numbers]] = {
+    "mean_weighted_tau": _mean,
+    "mean_abs_tau_diff_between_seeds": _between_seeds(lambda apart: float(np.mean(apart))),
+    "max_tau_diff_between_seeds": _between_seeds(max),
+    COUNTED: _not_fallen,
+}

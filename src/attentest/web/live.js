@@ -1,0 +1,259 @@
+// The live page: asks the server and shows what it says; weights.js lets the reader change weights. Classic
+// scripts without a library; every text that comes from outside enters the page as text, never as markup.
+"use strict";
+
+const at = (id) => document.getElementById(id);
+const MANY = 6; // answers that are shown; a question may have hundreds
+
+let models = []; // what the server offers
+let said = null; // its answer to the last reading
+let asked = null; // and the question that was answered
+
+// --- small things
+
+function number(value) {
+  if (value === null || value === undefined) return "–";
+  const digits = value !== 0 && Math.abs(value) < 0.001 ? value.toExponential(1) : value.toFixed(3);
+  return digits.replace("-", "−");
+}
+
+// Signs that steer a terminal or the direction of writing are shown as what they are: not text.
+const clean = (words) => words.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu, "\ufffd") || "∅";
+
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+function tell(words, wrong = false) {
+  at("state").textContent = words;
+  at("state").classList.toggle("wrong", wrong);
+}
+
+async function ask(path, question) {
+  const options = question && {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(question),
+  };
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch {
+    throw new Error("The server does not answer. Was it stopped?");
+  }
+  if (response.status === 503) throw new Error("The server is busy. Try again in a moment.");
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.error.message);
+  return answer;
+}
+
+// --- the question
+
+const chosen = () => models.find((model) => model.key === at("model").value);
+
+function nameOf(model) {
+  const kind = model.kind === "trained" ? "" : `, ${model.kind}`;
+  const projection = model.projection === "softmax" ? "" : `, ${model.projection}`;
+  return `${clean(model.corpus)}: ${model.encoder} + ${model.attention}${projection}, seed ${model.seed}${kind} (${model.key.slice(0, 12)})`;
+}
+
+function offer(answer) {
+  models = answer.models;
+  const groups = new Map();
+  for (const model of models) {
+    if (!groups.has(model.corpus)) groups.set(model.corpus, element("optgroup", { label: clean(model.corpus) }));
+    const title = model.unreadable;
+    groups.get(model.corpus).append(
+      element("option", { value: model.key, textContent: nameOf(model), disabled: title !== "", title })
+    );
+  }
+  at("model").replaceChildren(...groups.values());
+  const nobody = models.length ? "" : "This store holds no model with its weights. Make one: attentest train CORPUS.";
+  at("absent").textContent = answer.why || nobody;
+  at("absent").hidden = !at("absent").textContent;
+  for (const id of ["read", "example"]) at(id).disabled = !answer.live || !models.length;
+}
+
+function suit() {
+  const model = chosen();
+  at("query-field").hidden = !(model && model.has_query);
+  at("query").required = Boolean(model && model.has_query);
+}
+
+function question() {
+  const model = chosen();
+  const question = { model: model.key, text: at("text").value };
+  if (model.has_query) question.query = at("query").value;
+  return question;
+}
+
+// The address holds the question, so that it can be passed on or come back to.
+function remember(question) {
+  const address = `#${new URLSearchParams(question)}`;
+  history.replaceState(null, "", address.length < 8000 ? address : "#");
+}
+
+function recall() {
+  const held = new URLSearchParams(location.hash.slice(1));
+  const model = models.find((each) => each.key.startsWith(held.get("model") || "?") && !each.unreadable);
+  if (model) at("model").value = model.key;
+  at("text").value = held.get("text") || "";
+  at("query").value = held.get("query") || "";
+  suit();
+  return Boolean(model && at("text").value);
+}
+
+async function read() {
+  const begun = performance.now();
+  tell("Reading …");
+  asked = question();
+  said = await ask("api/read", asked);
+  remember(asked);
+  weights = said.weights.map((weight) => weight ?? 0);
+  at("result").hidden = false;
+  show();
+  const all = (performance.now() - begun) / 1000;
+  tell(`The model says ${clean(said.predicted)}.`);
+  at("timing").textContent = `Read, explained and attacked in ${number(said.seconds)} s; on this page after ${number(all)} s.`;
+}
+
+async function example() {
+  const number = Math.floor(Math.random() * 1e6);
+  const found = await ask(`api/example?model=${chosen().key}&number=${number}`);
+  at("text").value = found.text;
+  at("query").value = found.query || "";
+  await read();
+  const label = `Test text ${found.number + 1} of ${found.of}; its label is ${clean(found.label)}.`;
+  tell(`The model says ${clean(said.predicted)}. ${label}`);
+}
+
+// --- the answer
+
+function show() {
+  at("notes").replaceChildren(...said.notes.map((note) => element("li", { textContent: clean(note) })));
+  const order = said.labels.map((label, place) => place);
+  if (order.length > 2) order.sort((a, b) => said.probabilities[b] - said.probabilities[a]);
+  at("answers").replaceChildren(...order.slice(0, MANY).map(answerRow));
+  at("weights").replaceChildren(...said.units.map(unit));
+  for (const button of at("presets").querySelectorAll("button")) {
+    button.disabled = shares(button.dataset.weights) === null;
+  }
+  showPanels();
+  if (at("numbers").open) showNumbers();
+  showWeights();
+  decide();
+}
+
+function meter() {
+  return element("span", { className: "meter" }, element("i", {}, element("b")), element("output"));
+}
+
+function answerRow(place) {
+  const own = element("td", {}, meter());
+  const yours = element("td", { className: "yours" }, meter());
+  const row = element("tr", {}, element("th", { scope: "row", textContent: clean(said.labels[place]) }), own, yours);
+  row.dataset.place = place;
+  fill(own, said.probabilities[place], said.labels[place] === said.predicted);
+  return row;
+}
+
+function fill(cell, chance, most) {
+  cell.querySelector("b").style.width = `${100 * (chance ?? 0)}%`;
+  cell.querySelector("output").textContent = number(chance);
+  cell.classList.toggle("said", most);
+}
+
+const VIEWS = [
+  ["attention", "weights", () => "the model's own"],
+  ["strongest adversary", "adversary", () => toldAdversary(said.adversary)],
+  ["gradient × input", "gradient", () => "how far the output moves with the word's vector"],
+  ["leave-one-out", "leave_one_out", () => "how far the output moves without the word"],
+];
+
+const numbersOf = (name) => (name === "adversary" ? said.adversary && said.adversary.weights : said[name]);
+
+function toldAdversary(adversary) {
+  if (!adversary) return "none; see above";
+  const proof = adversary.exact ? "no attention is further" : `none is further than ${number(adversary.bound)}`;
+  return `JSD ${number(adversary.divergence)} at an output change of ${number(adversary.output_change)}; ${proof}`;
+}
+
+function showPanels() {
+  const largest = (name) => Math.max(0, ...(numbersOf(name) || []).map((value) => value ?? 0));
+  const shared = Math.max(largest("weights"), largest("adversary"));
+  at("panels").replaceChildren(
+    ...VIEWS.map(([title, name, told]) => {
+      const top = name === "weights" || name === "adversary" ? shared : largest(name);
+      const values = numbersOf(name);
+      const strip = element("p", { className: "strip", tabIndex: 0 });
+      strip.setAttribute("aria-label", title);
+      if (values) said.units.forEach((words, place) => strip.append(token(words, values[place], top), " "));
+      else strip.append("not looked for");
+      const scale = values ? `; warmest ${number(top)}` : "";
+      const caption = element("small", { textContent: told() + scale });
+      return element("figure", {}, element("figcaption", {}, element("strong", { textContent: title }), caption), strip);
+    })
+  );
+}
+
+function token(words, value, top) {
+  const made = element("bdi", { className: "token", textContent: clean(words), title: number(value) });
+  if (value === null) made.classList.add("undefined");
+  const share = value === null || !(top > 0) ? 0 : value / top;
+  made.style.setProperty("--share", share.toFixed(3));
+  made.classList.toggle("hot", share > 0.66);
+  return made;
+}
+
+function showNumbers() {
+  const columns = [...["weights", "gradient", "leave_one_out", "adversary"].map(numbersOf), weights];
+  at("rows").replaceChildren(
+    ...said.units.map((words, place) => {
+      const cells = columns.map((column) =>
+        element("td", { className: "n", textContent: number(column && column[place]) })
+      );
+      return element("tr", {}, element("th", { scope: "row", textContent: clean(words) }), ...cells);
+    })
+  );
+}
+
+// --- what happens when
+
+async function attempt(work) {
+  for (const id of ["read", "example"]) at(id).disabled = true;
+  try {
+    await work();
+  } catch (error) {
+    tell(error.message, true);
+  }
+  for (const id of ["read", "example"]) at(id).disabled = false;
+}
+
+at("ask").addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (said && asked && JSON.stringify(question()) !== JSON.stringify(asked)) at("result").hidden = true;
+  attempt(read);
+});
+at("example").addEventListener("click", () => attempt(example));
+at("model").addEventListener("change", suit);
+at("text").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) at("ask").requestSubmit();
+});
+at("numbers").addEventListener("toggle", () => {
+  if (at("numbers").open && said) showNumbers();
+});
+addEventListener("hashchange", () => {
+  if (recall()) attempt(read);
+});
+
+// Not before the other script is here, too.
+addEventListener("DOMContentLoaded", () => {
+  ask("api/models")
+    .then((answer) => {
+      offer(answer);
+      if (recall() && answer.live) return attempt(read);
+    })
+    .catch((error) => tell(error.message, true));
+});

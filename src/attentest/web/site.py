@@ -1,0 +1,79 @@
+"""The pages that are served: those of `attentest report`, made when the store has changed, and our own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pooch
+
+from attentest.store.cell import canonical
+from attentest.store.store import Store
+
+OWN = ("live.html", "live.css", "live.js", "weights.js")
+UNFINISHED = ("making", "partial", "site")  # what a store holds besides results
+
+
+@contextmanager
+def place(store: Store) -> Iterator[Path]:
+    """A folder for a store's pages that is there again next time; a passing one where none can be kept."""
+    whole = os.path.abspath(store.root) if store.local else store.url
+    name = hashlib.sha256(whole.encode(errors="surrogateescape")).hexdigest()[:16]
+    kept = Path(pooch.os_cache("attentest")) / "served" / name
+    try:
+        kept.mkdir(parents=True, exist_ok=True, mode=0o700)
+        writable = os.access(kept, os.W_OK)
+    except OSError:
+        writable = False
+    if writable:
+        yield kept
+        return
+    with tempfile.TemporaryDirectory(prefix="attentest-") as passing:
+        yield Path(passing)
+
+
+def made(folder: Path, stamp: str, make: Callable[[Path], object]) -> dict[str, bytes | Path]:
+    """Every page by its name. They are made anew only where the stamp is another than last time's."""
+    pages, note = folder / "pages", folder / "stamp"
+    if not (note.is_file() and note.read_text() == stamp and pages.is_dir()):
+        note.unlink(missing_ok=True)  # whoever is interrupted from here on leaves nothing that looks whole
+        make(pages)
+        note.write_text(stamp)
+    files = [path for path in pages.rglob("*") if path.is_file() and not path.is_symlink()]
+    there = {path.relative_to(pages).as_posix(): path for path in files}
+    return {name: path for name, path in there.items() if not name.startswith(".")}
+
+
+def stamp_of(store: Store, settings: Any) -> str:
+    """What the pages depend on: the files of the store, the code that makes pages, and the settings."""
+    root = store.root.rstrip("/")
+    found = store.files.find(root, detail=True)
+    names = {name.removeprefix(root).lstrip("/"): about.get("size") for name, about in found.items()}
+    cells = sorted([name, size] for name, size in names.items() if name.split("/")[0] not in UNFINISHED)
+    code = [
+        [path.as_posix(), path.stat().st_size, path.stat().st_mtime_ns]
+        for path in sorted(Path(str(resources.files("attentest"))).rglob("*"))
+        if path.is_file() and path.suffix != ".pyc"
+    ]
+    spelled = canonical({"store": cells, "code": code, "settings": settings})
+    return hashlib.sha256(spelled.encode()).hexdigest()
+
+
+def own_pages() -> dict[str, bytes | Path]:
+    """The live page and its script."""
+    here = resources.files("attentest.web")
+    return {name: (here / name).read_bytes() for name in OWN}
+
+
+def no_pages(why: str) -> dict[str, bytes | Path]:
+    """A first page for a store of which no report can be made; models can be asked all the same."""
+    page = (resources.files("attentest.web") / "first.html").read_text(encoding="utf-8")
+    icon = resources.files("attentest.report") / "icon.svg"
+    return {"index.html": page.replace("{why}", escape(why)).encode(), "icon.svg": icon.read_bytes()}

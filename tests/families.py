@@ -1,0 +1,136 @@
+"""Tiny random models of twelve families, and a tokenizer for all of them: nothing is downloaded."""
+
+import warnings
+
+import pytest
+import torch
+
+from attentest.corpus.example import Example
+from attentest.model.transformer_loading import adopt
+
+transformers = pytest.importorskip("transformers", reason="needs the extra `hf`")
+tokenizers = pytest.importorskip("tokenizers", reason="needs the extra `hf`")
+
+LABELS = ("a", "b", "c")
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
+WORDS = ("the", "a", "cat", "dog", "sat", "ran", "far", "home", "today", "never", "good", "bad", "film")
+PIECES = ("un", "##like", "##ly", "##ing", "walk", "##ed", "re", "##read")
+VOCABULARY = {piece: number for number, piece in enumerate((*SPECIAL, *WORDS, *PIECES))}
+
+SIZES = {"vocab_size": len(VOCABULARY), "num_labels": 3, "pad_token_id": 0}
+SMALL = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 24}
+ENDS = {"bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 3}
+
+# family: (name of the model class, what its configuration needs)
+FAMILIES = {
+    "albert": ("Albert", {**SMALL, "embedding_size": 8}),
+    "bart": (
+        "Bart",
+        {
+            "d_model": 16,
+            **{
+                f"{side}_{what}": n
+                for side in ("encoder", "decoder")
+                for what, n in (("layers", 2), ("attention_heads", 2), ("ffn_dim", 24))
+            },
+            **ENDS,
+        },
+    ),
+    "bert": ("Bert", SMALL),
+    "deberta-v2": ("DebertaV2", {**SMALL, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]}),
+    "distilbert": ("DistilBert", {"dim": 16, "n_layers": 3, "n_heads": 2, "hidden_dim": 24}),
+    "electra": ("Electra", {**SMALL, "embedding_size": 8}),
+    "gpt2": ("GPT2", {"n_embd": 16, "n_layer": 3, "n_head": 2, "bos_token_id": 2, "eos_token_id": 3}),
+    "llama": (
+        "Llama",
+        {**SMALL, "num_attention_heads": 4, "num_key_value_heads": 2, "bos_token_id": 2, "eos_token_id": 3},
+    ),
+    "modernbert": (
+        "ModernBert",
+        {**SMALL, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3},
+    ),
+    "roberta": ("Roberta", {**SMALL, "bos_token_id": 2, "eos_token_id": 3}),
+    "t5": ("T5", {"d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 2, "num_heads": 2, **ENDS}),
+    "xlnet": ("XLNet", {"d_model": 16, "n_layer": 3, "n_head": 2, "d_inner": 24}),
+}
+
+TYPED = ("albert", "bert", "deberta-v2", "electra", "xlnet")
+TEXTS = ("the cat sat far", "unlikely dog ran home today walking", "a film", "never")
+SECOND = ("a dog", "the film ran", "bad", "good walked home")
+
+
+def examples(*, pairs=False, texts=TEXTS):
+    """Texts of one to six words, some of several pieces."""
+    return [
+        Example(
+            id=str(number),
+            tokens=tuple(text.split()),
+            label="abc"[number % 3],
+            query=tuple(SECOND[number].split()) if pairs else None,
+        )
+        for number, text in enumerate(texts)
+    ]
+
+
+def tokenizer(family="bert", **settings):
+    """Word pieces; the marks stand where the family has them."""
+    pieces = tokenizers.Tokenizer(tokenizers.models.WordPiece(VOCABULARY, unk_token="[UNK]"))
+    pieces.normalizer = tokenizers.normalizers.Lowercase()
+    pieces.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    marks = {"pair": "[CLS] $A [SEP] $B:1 [SEP]:1", "single": "[CLS] $A [SEP]"}
+    if family == "gpt2":
+        marks = {"single": "$A", "pair": "$A [SEP] $B:1"}
+    elif family == "xlnet":
+        marks = {"single": "$A [SEP] [CLS]:2", "pair": "$A [SEP] $B:1 [SEP]:1 [CLS]:2"}
+    elif family == "t5":
+        marks = {"single": "$A [SEP]", "pair": "$A [SEP] $B [SEP]"}
+    elif family == "bart":
+        marks = {"single": "[CLS] $A [SEP]", "pair": "[CLS] $A [UNK] $B [SEP]"}
+    pieces.post_processor = tokenizers.processors.TemplateProcessing(
+        **marks, special_tokens=[(name, VOCABULARY[name]) for name in SPECIAL]
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=pieces,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        padding_side="left" if family == "xlnet" else "right",
+        model_input_names=["input_ids", "attention_mask", *(["token_type_ids"] if family in TYPED else [])],
+        **settings,
+    )
+
+
+def tiny(family="bert", *, scale=0.3, head="ForSequenceClassification", **settings):
+    """A random model, its weights wide enough that attention is far from even."""
+    name, sizes = FAMILIES[family]
+    config = getattr(transformers, f"{name}Config")(**{**SIZES, **sizes, **settings})
+    torch.manual_seed(0)
+    with warnings.catch_warnings():  # one family's module compiles a function in a way torch is leaving
+        warnings.simplefilter("ignore", DeprecationWarning)
+        model = getattr(transformers, f"{name}{head}")(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.normal_(0, scale)
+    return model.eval()
+
+
+def made(family="bert", *, double=False, pairs=False, model=None, **choice):
+    """A tiny model on the bench, and a batch of all example texts."""
+    model = tiny(family) if model is None else model
+    adopted = adopt(model.double() if double else model, tokenizer(family), labels=LABELS, **choice)
+    split = adopted.split(examples(pairs=pairs))
+    return adopted, split.batch(range(len(split)))
+
+
+def own_logits(model, family, pairs=False):
+    """The tokenizer's own batch, and what the model answers to it by itself."""
+    second = [list(SECOND)] if pairs else []
+    encoded = tokenizer(family)(list(TEXTS), *second, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        return encoded, model(**encoded).logits
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)

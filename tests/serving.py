@@ -1,0 +1,96 @@
+"""A store of small models that can be asked, and a server on loopback that asks them."""
+
+import hashlib
+import http.client
+import json
+import threading
+from contextlib import contextmanager
+
+from attentest.corpus.files import to_files as corpus_files
+from attentest.live import Live
+from attentest.model.files import to_files as model_files
+from attentest.store.cell import Cell
+from attentest.web.application import Application
+from attentest.web.guard import Guard
+from attentest.web.server import Server
+from attentest.web.shelf import Shelf
+from attentest.web.site import no_pages, own_pages
+from tests.toys import toy_corpus, toy_model
+
+TEXT = "The cat sat; a dog ran far."
+KINDS = {
+    "bilstm": ({}, {"encoder": "bilstm"}),
+    "average": ({}, {"encoder": "average"}),
+    "sparse": ({}, {"encoder": "cnn", "projection": "sparsemax"}),
+    "three": ({"labels": ("no", "so", "yes")}, {"encoder": "average"}),
+    "asked": ({"query": True}, {"encoder": "average", "decoder": "affine"}),
+    "two-layer": ({"query": True}, {"encoder": "average", "decoder": "two-layer"}),
+    "sentences": ({}, {"encoder": "han-bigru"}),
+    "last": ({}, {"encoder": "bilstm", "attention": "last-state"}),
+    "transformer": ({}, {"encoder": "transformer"}),
+}
+
+
+def put_corpus(store, corpus):
+    files = corpus_files(corpus)
+    config = {"name": corpus.name, "source": hashlib.sha256(b"".join(files.values())).hexdigest()}
+    cell = Cell(stage="corpus", version=1, config=config)
+    store.write(cell, files, {})
+    return cell
+
+
+def put_model(store, corpus=None, *, held=True, **settings):
+    """A model's cell, with its corpus unless that is not held; gives key and model."""
+    corpus = corpus or toy_corpus()
+    model = toy_model(corpus, **settings)
+    inputs = {"corpus": put_corpus(store, corpus).key if held else "0" * 64}
+    cell = Cell(
+        stage="model", version=1, config=model.config.spelled(), inputs=inputs, where={"corpus": "toy"}
+    )
+    store.write(cell, model_files(model), {})
+    return cell.key, model
+
+
+def put_kind(store, kind):
+    about, settings = KINDS[kind]
+    return put_model(store, toy_corpus(**about), **settings)
+
+
+def application(store, *, guard=None, live=True, why="", pages=None, private=()):
+    return Application(
+        guard=guard or Guard(),
+        shelf=Shelf(store, private),
+        pages={**no_pages("none <yet>"), **own_pages(), **(pages or {})},
+        live=Live(store) if live else None,
+        why=why,
+        version="1",
+    )
+
+
+@contextmanager
+def served(app, **bounds):
+    """The address of a server that answers in a thread of its own."""
+    server = Server("127.0.0.1", 0, **bounds)
+    server.server_bind()
+    server.listen(app)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def fetched(address, path, *, method="GET", question=None, body=None, **headers):
+    """Status, headers and body of one request."""
+    connection = http.client.HTTPConnection(address, timeout=30)
+    if question is not None:
+        body, headers = json.dumps(question), {"Content-Type": "application/json", **headers}
+    try:
+        connection.request(method, path, body=body, headers=headers)
+        response = connection.getresponse()
+        return response.status, dict(response.getheaders()), response.read()
+    finally:
+        connection.close()

@@ -1,0 +1,336 @@
+"""An audit from end to end: planted models and the papers'; what is asked, shown and left out."""
+
+import html.parser
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import attentest as at
+from attentest.bench.auditing import audited, spread
+from attentest.bench.auditing_ablation import ablated
+from attentest.bench.auditing_questions import BUDGETS, QUESTIONS
+from attentest.bench.auditing_rankings import agreed, erased, marked
+from attentest.bench.auditing_subject import Audited, on_the_bench, untrained
+from attentest.evidence.erasure import leave_one_out
+from attentest.evidence.explainers import Effort
+from attentest.evidence.null_importance import null_gradient
+from attentest.experiments.permutation import Permutation
+from attentest.findings.audit_means import EXPLAINERS
+from attentest.findings.comparison import kendall, total_variation
+from attentest.findings.conclusions import CONCLUSIONS
+from attentest.findings.criteria import CRITERIA, judged
+from attentest.findings.record import COLUMNS
+from attentest.model.adapter import AdaptedModel
+from attentest.model.decoder import distribution
+from attentest.refusal import Refusal
+from attentest.report.audited import _marked
+from tests.planted_models import LABELS, Planted, planted_texts
+from tests.toys import toy_corpus, toy_model
+
+SMALL = Effort(steps=4, permutations=2, samples=20)
+
+
+@pytest.fixture(scope="module")
+def honest():
+    return at.audit(Planted(honest=True), planted_texts(), labels=LABELS, budget="quick")
+
+
+@pytest.fixture(scope="module")
+def idle():
+    return at.audit(Planted(honest=False), planted_texts(), labels=LABELS, budget="quick")
+
+
+def verdicts(result):
+    return {one.criterion.name: one.verdict for one in result.criteria}
+
+
+def test_where_attention_is_the_explanation_it_is_supported(honest):
+    wanted = dict.fromkeys(("agrees with importances", "necessary", "sufficient", "plausible"), "supported")
+    # A search is no proof that no other attention would do, and quick asks nothing of information.
+    assert verdicts(honest) == {**wanted, "unique": "undecided", "informative": "undecided"}
+    agrees = next(one for one in honest.criteria if one.criterion.name.startswith("agrees"))
+    asked = {answer.test.measure for answer in agrees.answers}
+    assert asked == {"tau-gradient-excess", *EXPLAINERS}, "every importance has its say"
+
+
+def test_where_it_is_not_nothing_is(idle):
+    found = verdicts(idle)
+    assert "supported" not in found.values()
+    for name in ("agrees with importances", "unique", "necessary", "plausible"):
+        assert found[name] == "not supported"
+
+
+def test_what_is_left_out_has_its_reason(honest):
+    assert set(honest.audit.seconds) == set(QUESTIONS) - set(BUDGETS["quick"].without)
+    for name in BUDGETS["quick"].without:
+        assert "'quick' leaves it out" in honest.left_out[name] and name not in set(
+            honest.findings["experiment"]
+        )
+    assert (
+        "'full' has it" in honest.left_out["information"]
+        and "'standard' has it" in honest.left_out["removal"]
+    )
+    assert "shuffled" in honest.left_out["the control with shuffled labels"]
+    assert honest.left_out["the untrained control"]
+    assert "papers' decoders" in honest.left_out["importance: tau-loo-excess"]
+    assert "not affine" in honest.left_out["adversary: emax-jsd-exact@0.01 and 15 more"]
+
+
+def test_findings_are_of_the_studies_schema_and_the_same_again(honest):
+    assert {
+        name: str(dtype) for name, dtype in honest.findings.dtypes.items() if str(dtype) != "str"
+    }.items() <= {name: {"str": "object"}.get(dtype, dtype) for name, dtype in COLUMNS.items()}.items()
+    assert list(honest.findings.columns) == list(COLUMNS) and (honest.findings["n"] > 0).all()
+    again = at.audit(Planted(honest=True), planted_texts(), labels=LABELS, budget="quick")
+    assert again.findings.equals(honest.findings)
+
+
+def test_a_number_of_the_audit_is_the_number_of_the_study():
+    """Twin: the experiment itself, asked by hand with the same draws, concluded by the study's function."""
+    corpus = toy_corpus(lengths=tuple(range(1, 30)))
+    model = toy_model(corpus, encoder="mlp")
+    found = audited(model, corpus.test, "quick").frame
+    at_question = list(QUESTIONS).index("permutation")
+    rng, rows = np.random.default_rng([0, at_question]), []
+    for each in (Audited(model, corpus.test), Audited(untrained(model), corpus.test, "untrained")):
+        draw = torch.Generator().manual_seed(int(rng.integers(2**63)))
+        rows += list(Permutation(permutations=BUDGETS["quick"].permutations).ask(each, draw))
+    conclude = CONCLUSIONS["permutation"].conclude
+    twin = conclude(
+        pd.DataFrame(rows).assign(seed=0), mode="corrected", rng=np.random.default_rng([0, at_question, 1])
+    )
+    own = found[(found["experiment"] == "permutation") & (found["group"] == "overall")]
+    wanted = {
+        one.measure: (one.estimate, one.low, one.high, one.null) for one in twin if one.group == "overall"
+    }
+    assert wanted == {row.measure: (row.estimate, row.low, row.high, row.null) for row in own.itertuples()}
+
+
+def test_the_papers_models_answer_every_question(planted, monkeypatch):
+    cheap = replace(BUDGETS["full"], permutations=10, draws=2, searched=4, steps=20, effort=SMALL)
+    monkeypatch.setitem(BUDGETS, "full", cheap)
+    corpus = replace(planted, train=planted.train[:100])
+    model = at.train(corpus, encoder="mlp", attention="additive", projection="softmax", seed=0, epochs=1)
+    found = audited(model, corpus.test[:60], "full")
+    assert set(found.seconds) == set(QUESTIONS) and not set(found.left_out) & set(QUESTIONS)
+    assert "the untrained control" not in found.left_out
+    frame = found.frame
+    assert set(frame["experiment"]) == set(QUESTIONS)
+    for name in set(QUESTIONS) - {"performance"}:
+        assert "untrained" in set(frame[frame["experiment"] == name]["group"])
+    judgements = judged(frame)
+    measured = [len(one.answers) == len(one.criterion.tests) for one in judgements]
+    assert all(measured), "every test of every criterion can be answered"
+
+
+def test_rows_of_agreement_are_taus_of_one_text_each():
+    model, texts = on_the_bench(at_adapter()), planted_texts(6)
+    subject = Audited(model, texts)
+    for row in agreed(subject, SMALL, torch.Generator().manual_seed(0)):
+        alone = model.split([text for text in texts if text.id == row["id"]])
+        reading = model.read(alone.batch([0]))
+        left = leave_one_out(model, reading).change[0].detach().numpy()
+        tau = kendall(reading.weights[0].detach().numpy(), left)[0]
+        assert row["leave-one-out"] == pytest.approx(tau, abs=0.06)  # rounding may tie or part two units
+
+
+def at_adapter():
+    return AdaptedModel(Planted(honest=True), LABELS)
+
+
+def test_rows_of_erasure_are_texts_read_again():
+    """Twin: words are deleted from the example, and the rest is read as any other text."""
+    model, texts = at_adapter(), planted_texts(5)
+    with torch.no_grad():
+        for row in erased(Audited(model, texts), 2, torch.Generator().manual_seed(0)):
+            text = next(text for text in texts if text.id == row["id"])
+            reading = model.read(model.split([text]).batch([0]))
+            own = distribution(model.decide(reading))[0]
+            order = np.argsort(-reading.weights[0].numpy(), kind="stable")
+            lost = {"comprehensiveness": [], "sufficiency": []}
+            for share in (1, 5, 10, 20, 50):
+                count = max(1, len(order) * share // 100)
+                for name, kept in (("comprehensiveness", order[count:]), ("sufficiency", order[:count])):
+                    rest = replace(text, tokens=tuple(text.tokens[place] for place in sorted(kept)))
+                    after = distribution(model.decide(model.read(model.split([rest]).batch([0]))))[0]
+                    lost[name].append(float(own[own.argmax()] - after[own.argmax()]))
+            for name, drops in lost.items():
+                assert row[name] == pytest.approx(np.mean(drops), abs=1e-5)
+
+
+def test_rows_of_ablation_are_decisions_under_other_weights():
+    corpus = toy_corpus()
+    model = toy_model(corpus, encoder="bilstm")
+    twin = untrained(model)
+    subject = Audited(model, corpus.test)
+    rows = {row["id"]: row for row in ablated(subject, twin)}
+    reading = model.read(subject.texts.batch(range(6)))
+    given = {
+        "uniform-output-change": reading.mask / reading.mask.sum(1, keepdim=True),
+        "frozen-output-change": twin.read(reading.batch).weights,
+    }
+    for name, weights in given.items():
+        both = (distribution(model.decide(reading, w)).detach().numpy() for w in (weights, None))
+        for place, change in enumerate(total_variation(*both)):
+            row = rows[reading.batch.ids[place]]
+            assert np.isnan(row[name]) if row["length"] == 1 else row[name] == pytest.approx(change, abs=1e-6)
+    assert all(np.isnan(row["frozen-output-change"]) for row in ablated(subject, None))
+
+
+def test_only_marked_texts_are_asked_and_only_where_units_are_words():
+    texts = planted_texts(4)
+    texts[1] = replace(texts[1], rationale=None)
+    texts[2] = replace(texts[2], rationale=tuple(range(len(texts[2].tokens))))
+    rows = {row["id"]: row for row in marked(Audited(at_adapter(), texts), np.random.default_rng(0))}
+    assert set(rows) == {"t0", "t2", "t3"} and np.isnan(rows["t2"]["auprc"])
+    assert rows["t0"]["auprc"] == 1.0 > rows["t0"]["null_auprc"] and rows["t3"]["token-f1"] == 1.0
+
+
+def test_an_untrained_twin_differs_and_is_always_the_same():
+    corpus = toy_corpus(query=True)
+    model = toy_model(corpus, encoder="bilstm")
+    once, again = untrained(model), untrained(model)
+    batch = Audited(model, corpus.test).texts.batch(range(6))
+    assert torch.equal(once.decide(once.read(batch)), again.decide(again.read(batch)))
+    assert not torch.allclose(once.decide(once.read(batch)), model.decide(model.read(batch)))
+    assert untrained(at_adapter()) is None
+
+
+@pytest.mark.parametrize(
+    ("texts", "match"),
+    [([], "at least 2"), (planted_texts(1), "at least 2"), ([planted_texts(1)[0]] * 3, "an id of its own")],
+)
+def test_texts_that_cannot_be_asked_about(texts, match):
+    with pytest.raises(Refusal, match=match):
+        at.audit(Planted(honest=True), texts, labels=LABELS)
+
+
+def test_what_cannot_be_audited_is_refused():
+    texts = planted_texts(4)
+    with pytest.raises(Refusal, match="no labels"):
+        at.audit(Planted(honest=True), texts)
+    with pytest.raises(Refusal, match="no road leads to"):
+        at.audit(torch.nn.Linear(2, 2), texts)
+    with pytest.raises(Refusal, match="a str"):
+        at.audit(Planted(honest=True), ["a text", "another"], labels=LABELS)
+    with pytest.raises(Refusal, match="budget 'huge'"):
+        at.audit(Planted(honest=True), texts, labels=LABELS, budget="huge")
+    with pytest.raises(Refusal, match="does not know"):
+        at.audit(Planted(honest=True), [replace(text, label="odd") for text in texts], labels=LABELS)
+    with pytest.raises(Refusal, match="choice of layer"):
+        at.audit(at_adapter(), texts, attention={"layer": 0})
+    with pytest.raises(Refusal, match="choice of attention 'rollout'"):
+        at.audit(Planted(honest=True), texts, labels=LABELS, attention={"rollout": 1})
+    corpus = toy_corpus()
+    with pytest.raises(Refusal, match="does not know"):
+        at.audit(toy_model(corpus), texts)
+
+    class Deaf(Planted):
+        def decide(self, states, weights):
+            return states.sum(1)
+
+    with pytest.raises(Refusal, match="ignores the weights"):
+        at.audit(Deaf(honest=True), texts, labels=LABELS)
+
+
+def test_texts_are_spread_and_the_watcher_hears_of_each_question():
+    texts, heard = planted_texts(40), []
+    assert [text.id for text in spread(texts, 4)] == ["t0", "t13", "t26", "t39"]
+    audited(at_adapter(), texts[:4], "quick", lambda done, of: heard.append((done, of)))
+    assert heard == [(n, len(QUESTIONS)) for n in range(len(QUESTIONS) + 1)]
+
+
+class Balanced(html.parser.HTMLParser):
+    """Whatever is opened is closed, and nothing is there that acts."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen, self.text = [], set(), ""
+
+    def handle_starttag(self, tag, attributes):
+        self.seen |= {tag, *(name for name, _ in attributes)}
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.seen |= {tag, *(name for name, _ in attributes)}
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_pages_are_whole_and_escaped(honest, tmp_path):
+    nasty = "<script>alert(1)</script> | `x` [y](z)"
+    result = replace(honest, model=nasty)
+    page = result.save(tmp_path / "new" / "audit.html").read_text()
+    for text in (page, result._repr_html_()):
+        parser = Balanced()
+        parser.feed(text)
+        assert not parser.open and not parser.seen & {"script", "src", "href", "onclick", "link", "img"}
+        assert "Plausible: supported." in parser.text
+    parser = Balanced()
+    parser.feed(page)
+    assert nasty in parser.text and "default-src 'none'" in page
+    for experiment in honest.audit.seconds:
+        assert f"<td>{experiment}</td>" in page
+    card = result.save(tmp_path / "audit.md").read_text()
+    assert card.startswith("## ") and card.count("| supported |") == 4
+    assert all(line.count("|") - line.count("\\|") == 4 for line in card.splitlines() if line.startswith("|"))
+    assert _marked("a|b\n<i>") == "a\\|b \\<i\\>"
+    document = json.loads(result.save(tmp_path / "audit.json").read_text())
+    assert document["model"] == nasty and len(document["findings"]) == len(honest.findings)
+    measures = {f"{one['experiment']}/{one['measure'].partition('@')[0]}" for one in document["findings"]}
+    assert set(document["cards"]) == measures
+    assert not [path for path in tmp_path.rglob("*.new")]
+
+
+@pytest.mark.parametrize("name", ["audit.pdf", "audit", ""])
+def test_a_file_of_no_known_kind_is_refused(honest, tmp_path, name):
+    with pytest.raises(Refusal, match=r"ends in \.html, \.md, \.json"):
+        honest.save(tmp_path / name)
+
+
+def test_nothing_is_written_where_a_file_is_in_the_way(honest, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Refusal, match="cannot be written"):
+        honest.save(tmp_path / "file" / "audit.html")
+
+
+def test_the_guide_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    guide = (Path(__file__).parents[1] / "docs" / "guides" / "audit.md").read_text()
+    (block,) = re.findall(r"```python audit\n(.*?)```", guide, flags=re.S)
+    exec(block, {"adapter": Planted(honest=True), "texts": planted_texts(4)})
+    assert (tmp_path / "audit.html").exists()
+    for name, budget in BUDGETS.items():
+        assert f"`{name}`" in guide and (budget.texts > 500 or f"{budget.texts} texts" in guide)
+    assert all(f"| `{name}` |" in guide for name in QUESTIONS)
+    assert all(f"| {criterion.name} |" in guide for criterion in CRITERIA)
+
+
+@pytest.mark.parametrize(
+    ("factor", "noise", "low", "high"),
+    [(True, 0.0, -0.1, 0.1), (True, 0.3, -1.0, -0.1), (False, 0.0, -1.0, -0.3)],
+)
+def test_why_agreement_has_no_null_of_shuffled_importance_per_weight(factor, noise, low, high):
+    """Of peaked weights and unrelated values: the excess is 0 for weight x value alone, as it should be."""
+    rng, excess = np.random.default_rng(0), []
+    for _ in range(200):
+        weights = np.exp(6 * rng.random(12))
+        weights /= weights.sum()
+        importance = rng.random(12) * (weights if factor else 1.0)
+        importance = np.abs(importance + noise * importance.max() * rng.normal(size=12))
+        orders = torch.from_numpy(np.stack([rng.permutation(12) for _ in range(5)]))[None]
+        drawn = null_gradient(torch.from_numpy(weights)[None], torch.from_numpy(importance)[None], orders)
+        null = np.mean([kendall(weights, one)[0] for one in drawn[0].numpy()])
+        excess.append(kendall(weights, importance)[0] - null)
+    assert low < np.mean(excess) < high

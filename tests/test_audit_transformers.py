@@ -1,0 +1,139 @@
+"""Hugging Face classifiers under audit: heads together, one head, pairs, and the untrained twin."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import attentest as at
+from attentest.bench.auditing_models import attention_in_words
+from attentest.bench.auditing_questions import BUDGETS, QUESTIONS, Auditing
+from attentest.bench.auditing_subject import Audited, HeadsTogether, on_the_bench, untrained
+from attentest.corpus.example import Example
+from attentest.evidence.gradient import gradients
+from attentest.refusal import Refusal
+from tests.families import LABELS, WORDS, made, tiny, tokenizer
+
+
+def texts(count=24, *, pairs=False):
+    rng = np.random.default_rng(0)
+
+    def words():
+        return tuple(rng.choice((*WORDS, "unlikely"), size=rng.integers(2, 7)).tolist())
+
+    return [
+        Example(id=f"t{n}", tokens=words(), label="abc"[n % 3], query=words() if pairs else None)
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize("family", ["bert", "bart", "llama", "xlnet"])
+def test_the_mean_over_heads_gives_the_answer_back(family):
+    inner, batch = made(family, double=True)
+    together = HeadsTogether(inner)
+    with torch.no_grad():
+        reading = together.read(batch)
+        own = inner.decide(inner.read(batch))
+        torch.testing.assert_close(together.decide(reading), own)
+        torch.testing.assert_close(together.decide(reading, reading.weights), own)
+        torch.testing.assert_close(reading.weights.sum(1), torch.ones(len(batch), dtype=torch.float64))
+        moved = together.decide(reading, reading.weights.flip(1) * reading.mask)
+    assert not torch.allclose(moved, own, atol=1e-4)
+
+
+def test_what_heads_are_given_has_the_mean_that_was_asked_for(monkeypatch):
+    inner, batch = made("bert", double=True)
+    together, seen = HeadsTogether(inner), []
+    answer = type(inner).answer
+    monkeypatch.setattr(type(inner), "answer", lambda *a, **k: (seen.append(a[2]), answer(*a, **k))[1])
+    with torch.no_grad():
+        reading = together.read(batch)
+        asked = torch.rand(len(batch), 5, reading.mask.shape[1], dtype=torch.float64) * reading.mask[:, None]
+        found = together.decide(reading, asked)
+        torch.testing.assert_close(seen[0].mean(2), asked)
+        for variant in range(5):
+            torch.testing.assert_close(together.decide(reading, asked[:, variant]), found[:, variant])
+
+
+def test_with_one_head_the_mean_is_the_head():
+    model = tiny("bert", num_attention_heads=1).double()
+    alone, batch = made("bert", model=model, head=0)
+    together = on_the_bench(made("bert", model=model)[0])
+    assert isinstance(together, HeadsTogether) and on_the_bench(alone) is alone
+    with torch.no_grad():
+        one, mean = alone.read(batch), together.read(batch)
+        given = one.weights.flip(1) * one.mask
+        torch.testing.assert_close(together.decide(mean, given), alone.decide(one, given))
+    for wanted, found in ((gradients(m, batch, free=True) for m in (alone, together)),):
+        torch.testing.assert_close(found.times_input, wanted.times_input)
+        torch.testing.assert_close(found.norm_free, wanted.norm_free)
+
+
+def test_the_untrained_twin_is_the_same_kind_of_model_drawn_anew():
+    model, batch = made("bert", layer=1, words=False)
+    twin = untrained(HeadsTogether(model))
+    assert isinstance(twin, HeadsTogether) and twin.inner.layer == 1 and not twin.inner.words
+    assert twin.labels == LABELS and twin.inner.transformer is not model.transformer
+    assert not torch.allclose(twin.decide(twin.read(batch)), model.decide(model.read(batch)))
+    again = untrained(HeadsTogether(model))
+    assert torch.equal(twin.decide(twin.read(batch)), again.decide(again.read(batch)))
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        ({}, "bert: the deciding position's row in layer 2 of 3, the mean over heads, over words"),
+        ({"head": 1, "layer": 0, "words": False}, "in layer 0 of 3, head 1, over sub-words"),
+    ],
+)
+def test_an_audit_names_the_attention_it_is_about(choice, said):
+    assert said in attention_in_words(made("bert", **choice)[0])
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_an_audit_of_a_transformer(pairs):
+    settings = {"tokenizer": tokenizer("bert"), "labels": LABELS, "budget": "quick"}
+    result = at.audit(tiny("bert"), texts(pairs=pairs), **settings)
+    asked = {"performance", "importance", "agreement", "permutation", "ablation", "erasure", "adversary"}
+    assert set(result.audit.seconds) == asked and "rationales" in result.left_out["plausibility"]
+    overall = result.findings[result.findings["group"] == "overall"]
+    found = dict(zip(overall["measure"], overall["estimate"], strict=True))
+    assert 0 < found["median-output-change"] < 1 and found["emax-jsd-best@0.01"] > 0
+    assert all(
+        -1 <= found[name] <= 1 for name in ("leave-one-out", "integrated-gradients", "shapley", "lime")
+    )
+    assert "tau-loo-excess" not in found and np.isfinite(found["frozen-output-change"])
+
+
+@pytest.mark.parametrize("name", ["removal", "dispersion"])
+def test_what_exchanges_hidden_states_is_not_asked(name):
+    """Its null would be the model itself: a transformer decides by its values, whatever a reading holds."""
+    subject = Audited(on_the_bench(made("bert")[0]), texts(4))
+    with pytest.raises(Refusal, match="exchanged beneath the weights"):
+        list(QUESTIONS[name].observe(Auditing(subject, None, BUDGETS["quick"]), np.random.default_rng(0)))
+
+
+def test_bad_models_and_texts_are_refused():
+    bert, own = tiny("bert"), tokenizer("bert")
+    with pytest.raises(Refusal, match="no tokenizer"):
+        at.audit(bert, texts())
+    with pytest.raises(Refusal, match="a regression model"):
+        at.audit(tiny("bert", num_labels=1), texts(), tokenizer=own)
+    with pytest.raises(Refusal, match="ForTokenClassification"):
+        at.audit(tiny("bert", head="ForTokenClassification"), texts(), tokenizer=own)
+    with pytest.raises(Refusal, match="does not know"):
+        at.audit(bert, texts(), tokenizer=own)
+    with pytest.raises(Refusal, match="vectors"):
+        at.audit(tiny("bert", vocab_size=10), texts(), tokenizer=own, labels=LABELS)
+    with pytest.raises(Refusal, match="a model with 3"):
+        at.audit(bert, texts(), tokenizer=own, labels=LABELS, attention={"layer": 7})
+    long = [replace(one, tokens=one.tokens * 200) for one in texts(2)]
+    with pytest.raises(Refusal, match="at most 512"):
+        at.audit(bert, long, tokenizer=own, labels=LABELS)
+
+
+def test_units_of_a_subject_are_the_models_own():
+    model = on_the_bench(made("bert")[0])
+    split = Audited(model, texts(4)).texts
+    assert len(split) == 4 and split.sentences is not None

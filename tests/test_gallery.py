@@ -1,0 +1,351 @@
+"""What the gallery's pages take: shards that cannot break out, strips on one scale, numbers as concluded."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("altair")
+pytest.importorskip("jinja2")
+pytest.importorskip("vl_convert")
+
+from attentest.cli import run
+from attentest.figures.chart_training import Epoch, training_curve
+from attentest.figures.charts import to_svg
+from attentest.figures.terminal import harmless
+from attentest.findings.cards import CARDS
+from attentest.findings.conclusions import CONCLUSIONS
+from attentest.refusal import Refusal
+from attentest.report import pictures, site
+from attentest.report.by_seed import MEANS, by_seed
+from attentest.report.examples import examples
+from attentest.report.missing import failed
+from attentest.report.points import grid_points
+from attentest.report.reading import reading
+from attentest.report.rows import PointRows
+from attentest.report.shards import shard
+from attentest.report.single import _digest, single, write_single
+from attentest.report.site import build
+from attentest.report.stored import Stored, StoredText
+from attentest.report.strips import LONGEST, STEPS, TEXTS, TOKENS, UNKNOWN, chunks, packed, words
+from attentest.store.cell import Cell
+from attentest.store.store import Store
+from tests.gallery import HOSTILE, put_everything
+from tests.gallery_texts import HUGE, LONG, put_texts, text_id
+
+
+def taken(script):
+    """What a page would be handed, by name."""
+    inside = script.removeprefix("attentest.take(").removesuffix(");\n")
+    name, end = json.JSONDecoder().raw_decode(inside)
+    return name, json.loads(inside[end + 2 :])
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory):
+    """A store of texts and its report, without figures: to draw takes most of the time."""
+    store = Store(tmp_path_factory.mktemp("gallery") / "store")
+    put_texts(store)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "FIGURES", {})
+        patch.setattr(site, "to_svg", lambda chart: "<svg/>")
+        return store, build(store.url, {"mine": "here", "adr": "absent"}, version="1")
+
+
+def point_of(store, encoder="bilstm"):
+    [point] = [p for p in grid_points(Stored(store)) if p.axes["encoder"] == encoder]
+    return point
+
+
+# --- shards
+
+
+@given(st.text(), st.lists(st.one_of(st.text(), st.floats(), st.integers(-9, 9), st.none(), st.booleans())))
+def test_a_shard_hands_over_what_it_was_given_and_nothing_can_break_out_of_it(name, values):
+    written = shard(name, {"values": values})
+    assert written.isascii() and not set("<>&") & set(written)
+    called, found = taken(written)
+    assert called == harmless(name)
+    for given_, came in zip(values, found["values"], strict=True):
+        if isinstance(given_, str):
+            assert came == harmless(given_)
+        elif isinstance(given_, float) and not math.isfinite(given_):
+            assert came is None
+        else:
+            assert came == (pytest.approx(given_, rel=1e-4, abs=0) if isinstance(given_, float) else given_)
+
+
+def test_numbers_travel_short_and_arrays_as_they_are():
+    _, found = taken(shard("n", {"a": 0.123456789, "b": [1.0, math.nan], "c": np.array([3, -1]), "d": True}))
+    assert found == {"a": 0.12346, "b": [1, None], "c": [3, -1], "d": True}
+
+
+# --- strips
+
+SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
+
+
+@given(SHARES, SHARES)
+def test_strips_are_on_one_scale_and_exact_to_a_step(own, gradient):
+    found = packed({"own": own, "gradient": [-g for g in gradient], "exact": None, "search": math.nan})
+    total = sum(gradient)
+    shares = [g / total for g in gradient] if total > 0 else gradient
+    top = max([*own, *shares])
+    if top <= 0:
+        assert found is None
+        return
+    assert set(found) == {"top", "own", "gradient"} and found["top"] == pytest.approx(top)
+    for name, strip in (("own", own), ("gradient", shares)):
+        np.testing.assert_allclose(np.array(found[name]) / STEPS * top, strip, atol=top / STEPS)
+
+
+def test_a_weight_that_is_not_a_number_is_unknown_and_not_zero():
+    found = packed({"own": [math.nan, 0.5]})
+    assert found["own"].tolist() == [UNKNOWN, STEPS]
+
+
+@given(st.lists(st.integers(1, 50_000), min_size=1, max_size=60))
+def test_every_text_is_in_one_shard_and_no_shard_is_large(lengths):
+    starts = chunks(lengths)
+    assert starts[0] == 0 and starts == sorted(set(starts)) and starts[-1] < len(lengths)
+    for start, end in zip(starts, [*starts[1:], len(lengths)], strict=True):
+        assert end - start == 1 or sum(lengths[start:end]) <= TOKENS
+        assert end - start <= TEXTS
+
+
+def test_a_token_of_ten_thousand_signs_is_cut_and_says_so():
+    found = words(StoredText([HUGE, "a"], ["why"], [1], [0]))
+    assert found == {"t": [f"{'x' * LONGEST}… (10,000 signs)", "a"], "q": "why", "r": [1], "s": [0]}
+
+
+# --- the explorer's data
+
+
+def explored(files, name="mine-bilstm-additive"):
+    return taken(files[f"data/{name}.js"])[1]
+
+
+def test_the_table_says_of_each_text_what_the_experiments_say(gallery):
+    store, files = gallery
+    found, rows = explored(files), PointRows(point_of(store))
+    columns = {"tau_gradient": ("importance", "tau_gradient"), "jsd": ("adversary", "exact@0.01")}
+    columns |= {"change": ("permutation", "median_change"), "tau_loo": ("importance", "tau_loo")}
+    for name, (experiment, column) in columns.items():
+        own = rows.own(experiment)
+        own = own[own["seed"] == 0].set_index("id")[column].astype(float)
+        said = [math.nan if n is None else n for n in found["numbers"][name]]
+        clean = {harmless(each): each for each in own.index}
+        np.testing.assert_allclose(said, [own[clean[each]] for each in found["ids"]], rtol=1e-4)
+    assert found["seed"] == 0 and "confidence" not in found["numbers"], "performance was not run"
+    flips = rows.own("removal").query("seed == 0").set_index("id")["smallest"].astype(float)
+    said = found["numbers"]["flip"]
+    assert [n is None for n in said] == [not flips[text_id(n)] > 0 for n in range(len(said))]
+
+
+def test_a_texts_words_and_weights_lie_where_its_number_says(gallery):
+    _, files = gallery
+    found = explored(files)
+    for n in (0, 1, 2, 9):  # not the fourth, whose sentences are weighed
+        place = found["places"][n]
+        part = max(p for p, start in enumerate(found["starts"]) if start <= place)
+        text = taken(files[f"data/{found['texts']}-{part}.js"])[1][place - found["starts"][part]]
+        strips = taken(files[f"data/{found['weights']}-{part}.js"])[1][str(place)]
+        assert found["ids"][n] == harmless(text_id(n)) and found["whole"][n]
+        assert len(text["t"]) == len(strips["own"]) == (LONG if n == 1 else 3)
+        assert {"own", "gradient", "loo", "search", "exact", "top"} >= set(strips) > {"own", "top"}
+        assert text.get("r") == ([1] if n == 2 else None)
+
+
+def test_models_of_a_corpus_share_its_words(gallery):
+    _, files = gallery
+    first, second = explored(files), explored(files, "mine-average-additive")
+    assert first["texts"] == second["texts"] and first["weights"] != second["weights"]
+    assert len([name for name in files if name.startswith(f"data/{first['texts']}")]) == len(first["starts"])
+
+
+def test_nothing_hostile_is_in_any_script(gallery):
+    _, files = gallery
+    for name, text in files.items():
+        if name.startswith("data/"):
+            assert text.isascii() and "<" not in text, name
+            assert not re.search(r"\\u(202[a-e]|206[6-9]|001b)", text), name
+    assert harmless(HOSTILE.id) in explored(files)["ids"]
+
+
+def test_texts_that_need_credentials_have_a_page_that_says_so_and_no_shard(gallery, monkeypatch):
+    store, _ = gallery
+    monkeypatch.setattr(pictures, "FIGURES", {})
+    files = build(store.url, {}, version="1", private=["mine"])
+    assert "need credentials" in files["explore-mine-bilstm-additive.html"]
+    assert not [name for name in files if "weights-" in name or name.startswith("data/texts")]
+    assert "good7" not in "".join(files.values()) and "t0007" not in "".join(files.values())
+
+
+def test_without_rows_there_is_nothing_to_explore(gallery, monkeypatch):
+    store, _ = gallery
+    point = point_of(store)
+    monkeypatch.setattr("attentest.report.stored.can_be_observed", lambda cell, store: False)
+    assert examples(PointRows(point)) is None and by_seed(PointRows(point)) == {}
+
+
+def test_of_a_report_in_one_file_only_the_texts_kept_whole_travel(gallery, monkeypatch):
+    store, _ = gallery
+    monkeypatch.setattr("attentest.report.stored.StoredFinding.weights", lambda self, seed: {"t0030": [0.5]})
+    monkeypatch.setattr(pictures, "FIGURES", {})
+    for every, there in ((True, 1), (False, 0)):
+        files = build(store.url, {}, version="1", every_text=every)
+        assert explored(files)["weighed"][30] == there
+
+
+# --- numbers
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("everything") / "store")
+    put_everything(store)
+    return store
+
+
+@pytest.mark.parametrize("name", MEANS)
+def test_the_mean_of_the_seeds_numbers_is_the_finding(everything, name):
+    [point] = grid_points(Stored(everything))
+    experiment, measure = name.split("/")
+    at = "@0.01" if experiment == "adversary" else ""
+    found = point.of(experiment).row(f"{measure}{at}", "overall")
+    single_seeds = by_seed(PointRows(point))[name]
+    assert set(single_seeds) == {"0", "1"}
+    assert np.mean(list(single_seeds.values())) == pytest.approx(found["estimate"])
+
+
+def test_the_overviews_numbers_are_the_findings(gallery):
+    store, files = gallery
+    told = taken(files["data/numbers.js"])[1]
+    assert {m["key"] for m in told["measures"] if m["main"]} >= {"importance/tau-gradient"}
+    for point in grid_points(Stored(store)):
+        [said] = [one for one in told["points"] if one["file"] == point.file]
+        for finding in point.findings:
+            experiment = finding.cell.config["experiment"]
+            assert said["done"][experiment]["cell"] == finding.cell.key[:12]
+        found = point.of("importance").row("tau-gradient", "overall")
+        for name in ("estimate", "low", "high", "null", "n"):
+            assert said["found"]["importance/tau-gradient"][name] == pytest.approx(found[name], rel=1e-4)
+    assert told["absent"] == {"adr": "absent"}, "what was run is not absent, wherever its files are"
+
+
+def test_what_failed_is_named_with_its_reason_and_what_was_only_planned_is_not(store):
+    axes = {"corpus": "sst", "encoder": "cnn", "attention": "dot", "projection": "softmax"}
+    model = Cell(stage="model", version=1, config={"seed": 0})
+    for experiment in ("importance", "adversary"):
+        seen = Cell(
+            stage="observation", version=1, config={"experiment": experiment}, inputs={"model": model.key}
+        )
+        about = {**axes, "experiment": experiment}
+        finding = Cell(stage="finding", version=1, config=about, inputs={"seed 0": seen.key})
+        for cell in (model, seen, finding):
+            store.plan(cell)
+        if experiment == "importance":
+            store.fail(seen.key, "out of memory\nand more", "traceback")
+    assert failed(store) == [{**axes, "experiment": "importance", "error": "out of memory"}]
+    store.fail(model.key, "no such word", "traceback")
+    assert {one["experiment"] for one in failed(store)} == {"importance", "adversary"}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ((0.5, 0.4, 0.6, 0.1), "0.400 above the null"),
+        ((0.5, 0.4, 0.6, 0.9), "0.400 below the null"),
+        ((0.5, 0.4, 0.6, 0.55), "not told apart"),
+        ((0.5, 0.4, 0.6, math.nan), "no null"),
+        ((0.5, math.nan, math.nan, 0.1), "without an interval"),
+        ((math.nan, math.nan, math.nan, 0.1), "undefined: too short"),
+    ],
+)
+def test_a_finding_is_read_beside_its_null(numbers, said):
+    finding = dict(zip(("estimate", "low", "high", "null"), numbers, strict=True)) | {"why": "too short"}
+    assert said in reading(finding)
+
+
+# --- pages
+
+
+def test_a_model_has_its_numbers_at_a_glance_and_the_way_to_its_texts(gallery):
+    _, files = gallery
+    page = files["mine-bilstm-additive.html"]
+    glance = page[page.index('id="glance"') : page.index('id="importance"')]
+    assert glance.count('<tr><th scope="row">') == 5, "two taus, permutation, adversary, removal"
+    assert CARDS["importance/tau-gradient"].direction in glance
+    assert 'href="explore-mine-bilstm-additive.html"' in page
+
+
+def test_the_catalogue_has_every_experiment_and_every_cell(gallery):
+    store, files = gallery
+    page = files["catalogue.html"]
+    for name in CONCLUSIONS:
+        assert f'id="experiment-{name}"' in page
+    for finding in Stored(store).every:
+        assert finding.cell.key[:12] in page
+    assert "in this store only" in page
+
+
+def test_a_training_curve_has_a_line_a_seed_and_marks_what_was_kept():
+    known = [
+        Epoch(seed=s, epoch=e, chosen=e == 2, numbers={"training loss": 1 / e, "dev accuracy": 0.5})
+        for s in (0, 1)
+        for e in (1, 2, 3)
+    ]
+    drawn = training_curve(known, title="Training").to_dict()
+    [records] = drawn["datasets"].values()
+    assert len(records) == 12 and sum(record["chosen"] for record in records) == 4
+    assert "ringed" in str(drawn["title"])
+    assert "does not tell" in to_svg(training_curve([]))
+
+
+# --- one file
+
+
+def test_one_file_holds_every_page_and_names_nothing_outside_it(gallery):
+    _, files = gallery
+    document = single(files)
+    for name in files:
+        if name.endswith(".html"):
+            assert f'data-page="{name}"' in document
+        if name.startswith("data/"):
+            assert f'data-block="{taken(files[name])[0]}"' in document
+    read = re.sub(r"<script.*?</script>", "", document, flags=re.DOTALL)
+    outside = re.findall(r'(?:src|href)="(?!data:|#)([^"]*)"', read)
+    assert not outside
+    targets = set(re.findall(r'href="#page=([^"&]*)', document))
+    assert targets <= set(files)
+    running = re.findall(r"<script>(.*?)</script>", document, re.DOTALL)
+    [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', document)
+    assert running and all(_digest(script) in policy for script in running)
+    assert (
+        "unsafe" not in policy
+        and _digest(re.findall(r"<style>(.*?)</style>", document, re.DOTALL)[0]) in policy
+    )
+
+
+def test_places_of_one_file_are_told_apart_by_their_page(gallery):
+    _, files = gallery
+    places = re.findall(r' id="([^"]*)"', single(files))
+    assert len(places) == len(set(places))
+
+
+def test_the_command_writes_one_file_or_a_folder_or_both(gallery, tmp_path, capsys, monkeypatch):
+    store, _ = gallery
+    monkeypatch.setattr(pictures, "FIGURES", {})
+    one = tmp_path / "deep" / "all.html"
+    assert run(["report", "--store", store.url, "--single", str(one), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["single"] == said["index"] == str(one) and said["out"] is None and one.exists()
+    assert [path.name for path in one.parent.iterdir()] == ["all.html"]
+    assert run(["report", "--store", store.url]) == 2
+    assert "neither --out nor --single" in capsys.readouterr().err
+    with pytest.raises(Refusal, match="cannot be written"):
+        write_single("x", tmp_path)

@@ -1,0 +1,359 @@
+"""The gallery in a real Chromium: brush, keys, addresses, files, one file; no complaint, nothing fetched."""
+
+import csv
+import io
+import re
+import shutil
+from xml.etree import ElementTree
+
+import pytest
+
+pytest.importorskip("altair")
+pytest.importorskip("jinja2")
+pytest.importorskip("vl_convert")
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+from playwright import sync_api
+
+from attentest.figures.terminal import harmless
+from attentest.report import pictures
+from attentest.report.folder import publish
+from attentest.report.pictures_jain_wallace import JAIN_WALLACE
+from attentest.report.single import single
+from attentest.report.site import build
+from attentest.store.store import Store
+from tests.gallery import HOSTILE
+from tests.gallery_texts import LONG, put_failure, put_texts
+
+pytestmark = pytest.mark.browser
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage")
+FLAGS += ("--disable-background-networking", "--disable-component-update", "--disable-sync")
+TEXTS = "explore-mine-bilstm-additive.html"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, browser):
+    """A report on disk with one figure a model, and the same as one file."""
+    folder = tmp_path_factory.mktemp("site")
+    store = Store(folder / "store")
+    put_texts(store)
+    put_failure(store, "out of <b>memory</b>")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "FIGURES", {"permutation": JAIN_WALLACE["permutation"][:1]})
+        files = build(store.url, {"mine": "here"}, version="1")
+    publish(files, folder / "pages")
+    (folder / "one.html").write_text(single(files), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("Chromium is not installed")
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, headless=True, args=list(FLAGS))
+        yield opened
+        opened.close()
+
+
+class Seen:
+    """A page, and everything that it said or asked for."""
+
+    def __init__(self, page, folder):
+        self.page, self.folder, self.complaints, self.asked = page, folder, [], []
+        page.on("console", lambda message: self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("requestfailed", self._failed)
+        page.on("dialog", lambda dialog: (self.complaints.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: self.asked.append(request.url))
+
+    def _failed(self, request):
+        if request.failure != "net::ERR_ABORTED":  # we had gone on to another page
+            self.complaints.append(request.url)
+
+    def go(self, name, state="", file="pages"):
+        self.page.goto("about:blank")
+        path = self.folder / file / name if file == "pages" else self.folder / file
+        self.page.goto(path.as_uri() + (f"#{state}" if state else ""))
+        return self.page
+
+    def saved(self, button):
+        with self.page.expect_download() as coming:
+            button.click()
+        return coming.value.path().read_bytes()
+
+
+@pytest.fixture
+def seen(browser, site):
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    told = Seen(context.new_page(), site)
+    yield told
+    context.close()
+    assert not told.complaints
+    assert all(url.startswith(("file:", "data:", "blob:", "about:")) for url in told.asked)
+
+
+def rows(page, table):
+    return page.locator(f"table.{table} tbody tr")
+
+
+def state(page):
+    return page.evaluate("Object.fromEntries(new URLSearchParams(location.hash.slice(1)))")
+
+
+# --- the explorer
+
+
+def test_filters_narrow_the_table_and_are_in_the_address(seen):
+    page = seen.go(TEXTS)
+    page.get_by_text("40 of 40 texts").wait_for()
+    page.get_by_label("length, least").fill("200")
+    page.get_by_label("length, least").press("Tab")
+    page.get_by_role("button", name="length").click()
+    shown = [
+        int(cell.replace(",", "")) for cell in page.locator("table.texts td:nth-child(4)").all_inner_texts()
+    ]
+    assert shown and min(shown) >= 200 and shown == sorted(shown, reverse=True)
+    assert state(page) == {"in.length": "200~", "sort": "length"}
+    again = seen.go(TEXTS, "in.length=200~&sort=length")
+    again.locator("table.texts").wait_for()
+    found = [int(c.replace(",", "")) for c in again.locator("table.texts td:nth-child(4)").all_inner_texts()]
+    assert found == shown
+    again.get_by_role("button", name="Clear all").click()
+    again.get_by_text("40 of 40 texts").wait_for()
+
+
+def test_a_brush_over_the_points_keeps_their_texts(seen):
+    page = seen.go(TEXTS)
+    chart = page.locator(".chart canvas")
+    chart.wait_for()
+    box = chart.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.6, steps=5)
+    page.mouse.up()
+    page.wait_for_url(re.compile(r"in.jsd"))
+    low, high = (float(end) for end in state(page)["in.jsd"].split("~"))
+    cells = page.locator("table.texts tbody tr")
+    cells.first.wait_for()
+    heads = page.locator("table.texts thead th").all_inner_texts()
+    column = next(n for n, head in enumerate(heads) if "ε-max" in head)
+    values = [float(row.locator("th, td").nth(column).inner_text()) for row in cells.all()]
+    assert 0 < len(values) < 40 and all(low - 1e-3 <= value <= high + 1e-3 for value in values)
+
+
+def test_texts_are_read_with_keys_and_every_weighting_is_beside_its_effect(seen):
+    page = seen.go(TEXTS, "whole=yes")
+    page.locator("table.texts").wait_for()
+    page.keyboard.press("j")
+    page.locator(".strips .column").first.wait_for()
+    first = state(page)["text"]
+    assert first == harmless(HOSTILE.id), "hostile names are names"
+    assert page.locator(".strips bdi.word").first.inner_text() == harmless(HOSTILE.token)
+    for _ in range(2):
+        page.keyboard.press("j")
+    page.wait_for_url(re.compile(r"t0002"))
+    page.get_by_role("heading", name="t0002").wait_for()
+    lanes = [
+        "attention",
+        "gradient",
+        "leave-one-out",
+        "one permutation",
+        "search",
+        "exact adversary",
+        "uniform",
+    ]
+    told = page.locator("table.effects tbody th").all_inner_texts()
+    assert told == [*lanes, "human rationale"]
+    assert "output changes by" in page.locator("table.effects").inner_text()
+    page.keyboard.press("k")
+    page.wait_for_url(re.compile(r"t0001"))
+
+
+def test_a_text_of_four_thousand_words_opens_folds_and_is_filled_as_one_scrolls(seen):
+    page = seen.go(TEXTS, "text=t0001&fold=no")
+    page.locator(".strips .column").first.wait_for()
+    filled = page.locator(".strips .column").count()
+    assert 0 < filled < LONG / 2, "only what is near is drawn"
+    page.locator(".strips").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    assert "word2 (3 of 4000): attention 0.000" in page.locator(".readout").inner_text()
+    written = seen.saved(page.locator("section.text button[data-export=csv]"))
+    table = list(csv.reader(io.StringIO(written.decode())))
+    assert len(table) == LONG + 1 and table[0][:3] == ["place", "word", "attention"]
+    assert sum(float(row[2]) for row in table[1:]) == pytest.approx(1, abs=0.05)
+    again = seen.go(TEXTS, "text=t0001")
+    again.get_by_label("fold what no lane weighs").wait_for()
+    assert "word" in again.locator(".strips").inner_text()
+
+
+def test_where_sentences_are_weighed_a_column_is_a_sentence(seen):
+    page = seen.go(TEXTS, "text=t0004")
+    page.locator(".strips .column").first.wait_for()
+    assert page.locator(".strips bdi.word").all_inner_texts() == ["not good4", "at all fine"]
+
+
+def test_words_of_any_kind_are_only_words(seen):
+    page = seen.go(TEXTS, "text=" + page_safe(harmless(HOSTILE.id)))
+    page.locator(".strips .column").first.wait_for()
+    told = page.locator(".strips bdi.word").all_inner_texts()
+    assert told[1] == harmless(HOSTILE.hidden) and "10,000 signs" in told[2]
+    assert page.locator("main img, main iframe, main script").count() == 0
+
+
+def page_safe(words):
+    return words.replace("%", "%25").replace("&", "%26").replace("#", "%23").replace('"', "%22")
+
+
+# --- the overview and the comparison
+
+
+def test_any_axis_stands_against_any_other_and_what_is_missing_says_why(seen):
+    page = seen.go("index.html")
+    page.locator("table.grid").wait_for()
+    assert page.locator("table.grid thead th").all_inner_texts()[-1] == "cnn"
+    assert page.locator("table.grid td.missing").all_inner_texts() == ["failed: out of <b>memory</b>"]
+    page.get_by_label("Only encoder").select_option("")
+    page.get_by_label("Rows", exact=True).select_option("experiment")
+    page.wait_for_url(re.compile(r"rows=experiment"))
+    rows_ = page.locator("table.grid tbody tr")
+    said = {row.locator("th").inner_text().split("\n")[0]: row.locator("td") for row in rows_.all()}
+    assert said["τ of attention and gradients"].all_inner_texts()[2].startswith("failed")
+    removed = next(cells for head, cells in said.items() if head.startswith("share of items"))
+    assert removed.all_inner_texts()[::2] == ["not run", "not run"], "removal was asked of one model only"
+    page.get_by_label("Columns", exact=True).select_option("seed")
+    assert "all seeds" in page.locator("table.grid thead").inner_text()
+    here = page.url
+    again = seen.go("index.html", here.split("#")[1])
+    again.locator("table.grid").wait_for()
+    assert again.get_by_label("Columns", exact=True).input_value() == "seed"
+
+
+def test_cells_of_one_number_share_its_axis(seen):
+    page = seen.go("index.html", "rows=corpus&columns=encoder&measure=importance/tau-gradient")
+    page.locator("table.grid").wait_for()
+    assert (
+        len(set(page.locator("table.grid thead svg").evaluate_all("all => all.map(e => e.ariaLabel)"))) == 1
+    )
+    page.get_by_label("Order of rows").select_option("falling")
+    assert state(page)["sort"] == "falling"
+
+
+def test_two_models_differ_by_the_difference_of_their_numbers(seen):
+    page = seen.go("compare.html", "kind=models&a=mine-average-additive.html&b=mine-bilstm-additive.html")
+    row = rows(page, "compared").filter(has_text="τ of attention and gradients").first
+    row.wait_for()
+    one, other, apart = (
+        float(row.locator("td .main").nth(n).inner_text().replace("−", "-")) for n in range(3)
+    )
+    assert apart == pytest.approx(other - one, abs=2e-3)
+    page.get_by_role("button", name="Swap").click()
+    assert state(page)["a"] == "mine-bilstm-additive.html"
+    page.get_by_label("Compare").select_option("seeds")
+    page.locator("table.compared thead").get_by_text("seed 1").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [("index.html", "#arranged"), ("compare.html", "main"), (TEXTS, "main .beside ~ .exits")],
+)
+def test_every_view_can_be_taken_away_as_picture_and_table(seen, name, where):
+    page = seen.go(name, "" if name != TEXTS else "x=length")
+    page.locator("table.grid, table.compared, table.texts").first.wait_for()
+    scope = page.locator(where).first
+    drawn = ElementTree.fromstring(seen.saved(scope.locator("[data-export=svg]").first))
+    said = " ".join(drawn.itertext())
+    assert drawn.tag.endswith("svg") and ("bilstm" in said or "t0001" in said)
+    assert seen.saved(scope.locator("[data-export=png]").first).startswith(b"\x89PNG")
+    table = list(csv.reader(io.StringIO(seen.saved(scope.locator("[data-export=csv]").first).decode())))
+    assert len(table) >= 3 and len({len(row) for row in table}) == 1
+
+
+def test_the_scatter_and_the_strips_can_be_taken_away(seen):
+    page = seen.go(TEXTS, "text=t0003")
+    page.locator(".chart canvas").wait_for()
+    page.locator(".strips .column").first.wait_for()
+    chart = page.locator(".beside .exits")
+    assert b"<svg" in seen.saved(chart.locator("[data-export=svg]"))
+    assert seen.saved(chart.locator("[data-export=png]")).startswith(b"\x89PNG")
+    strips = ElementTree.fromstring(seen.saved(page.locator("section.text [data-export=svg]")))
+    assert "good3" in " ".join(strips.itertext())
+    assert len([e for e in strips.iter() if e.tag.endswith("rect")]) > 3 * 7, "a rectangle a word and lane"
+
+
+def test_a_figure_has_its_numbers_and_its_picture(seen):
+    page = seen.go("mine-bilstm-additive.html")
+    figure = page.locator("figure", has=page.locator("[data-export=csv]")).last
+    figure.locator("[data-export=csv]").wait_for()
+    assert len(seen.saved(figure.locator("[data-export=csv]"))) > 100
+    assert seen.saved(figure.locator("[data-export=png]")).startswith(b"\x89PNG")
+
+
+# --- everywhere
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 800, 1280])
+def test_no_page_is_wider_than_its_window(browser, site, width, scheme):
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    told = Seen(context.new_page(), site)
+    for name in ("index.html", "mine-bilstm-additive.html", "compare.html", "catalogue.html"):
+        page = told.go(name)
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+    page = told.go(TEXTS, "text=t0001")
+    page.locator(".strips .column").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    context.close()
+    assert not told.complaints
+
+
+def test_what_can_be_used_has_a_name(seen):
+    for name in ("index.html", "compare.html", TEXTS):
+        page = seen.go(name)
+        page.locator("main button").first.wait_for()
+        unnamed = page.evaluate(
+            """[...document.querySelectorAll("button, select, input, a[href], svg[role=img]")].filter(e =>
+                !(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.[0]?.textContent.trim()))
+                .map(e => e.outerHTML)"""
+        )
+        assert not unnamed, name
+
+
+def contrast(one, other):
+    def light(colour):
+        parts = [int(c) / 255 for c in colour[4:-1].split(",")]
+        r, g, b = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+    darker, lighter = sorted((light(one), light(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_stand_out_from_their_ground(browser, site, scheme):
+    context = browser.new_context(color_scheme=scheme)
+    page = Seen(context.new_page(), site).go("index.html")
+    page.locator("table.grid").wait_for()
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    for element in ("h1", ".about", "main a", "small", "button", ".verdict", ".named"):
+        inks = page.locator(element).evaluate_all("all => all.map(e => getComputedStyle(e).color)")
+        assert all(contrast(ink, ground) >= 4.5 for ink in inks), element
+    context.close()
+
+
+def test_one_file_does_what_the_folder_does(seen):
+    page = seen.go("", file="one.html")
+    page.locator("table.grid").wait_for()
+    assert page.title() == "attentest: overview"
+    page.locator(".here table.overview a").first.click()
+    page.wait_for_url(re.compile(r"page=mine-average-additive.html"))
+    page.locator(".here").get_by_text("Explore its texts").click()
+    page.locator(".here table.texts").wait_for()
+    page.keyboard.press("j")
+    page.locator(".here .strips .column").first.wait_for()
+    page.locator(".here .chart canvas").wait_for()
+    assert state(page)["page"] == "explore-mine-average-additive.html"
+    assert page.locator("[data-page].here").count() == 1

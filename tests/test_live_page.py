@@ -1,0 +1,275 @@
+"""The live page in Chromium: type, read, drag by mouse and keyboard, and nothing of anybody's text runs."""
+
+import json
+import shutil
+
+import pytest
+
+from attentest.live import Live
+from attentest.store.store import Store
+from attentest.web.guard import Guard
+from tests.serving import application, put_model, served
+from tests.toys import toy_corpus
+
+pytestmark = pytest.mark.browser
+
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage")
+FLAGS += ("--disable-background-networking", "--disable-component-update", "--disable-sync")
+TEXT = "the cat sat far"
+HOSTILE = '<img src=x onerror=alert(1)> "quoted" \u202eback\u202c </script><script>alert(2)</script> '
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("Chromium is not installed")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, headless=True, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """A store with a model of words, one of questions and one of many answers, and its server."""
+    store = Store(tmp_path_factory.mktemp("page") / "store")
+    lab = application(store)
+    lab.reader = Live(store)
+    lab.plain, _ = put_model(store, encoder="bilstm")
+    lab.asked, _ = put_model(store, toy_corpus(query=True), encoder="average", decoder="affine")
+    many = toy_corpus(labels=tuple(f"<b>answer {n}</b>" for n in range(9)), lengths=(5,) * 9)
+    lab.many, _ = put_model(store, many, encoder="average")
+    with served(lab) as lab.address:
+        yield lab
+
+
+@pytest.fixture
+def page(browser, lab):
+    """A page on which any complaint, dialog or request to elsewhere fails the test."""
+    said = []
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("dialog", lambda dialog: (said.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    page.on("requestfailed", lambda request: said.append(request.url))
+    page.on("request", lambda r: r.url.startswith(f"http://{lab.address}/") or said.append(r.url))
+    page.complaints = said
+    yield page
+    page.close()
+    assert not said
+
+
+def opened(page, lab, key=None, text=TEXT):
+    page.goto(f"http://{lab.address}/live.html")
+    page.select_option("#model", key or lab.plain)
+    page.fill("#text", text)
+    return page
+
+
+def read(page, *wanted):
+    page.click("#read")
+    page.wait_for_selector("#weights .unit")
+    settled(page, *wanted)
+
+
+def settled(page, *wanted):
+    """Until the decision under the weights on the page is there."""
+    page.wait_for_selector(f"#moved:has-text({json.dumps(wanted[0] if wanted else 'own weights')})")
+
+
+def weights(page):
+    return [
+        float(value)
+        for value in page.locator("#weights input").evaluate_all("all => all.map(e => e.value ** 2)")
+    ]
+
+
+def spelled(value):
+    """A number as the page has it."""
+    if value and abs(value) < 0.001:
+        mantissa, exponent = f"{value:.1e}".split("e")
+        return f"{mantissa}e−{-int(exponent)}"
+    return f"{value:.3f}"
+
+
+def probability(page, column):
+    return page.locator(f"#answers tr td:nth-of-type({column}) output").all_inner_texts()
+
+
+def test_a_typed_text_is_read_and_shown(page, lab):
+    read(opened(page, lab))
+    said = lab.reader.read(model=lab.plain, text=TEXT, query=None, epsilon=None)
+    assert page.locator("#weights .word").all_inner_texts() == TEXT.split()
+    assert page.inner_text("#state") == f"The model says {said['predicted']}."
+    assert (
+        probability(page, 1) == [f"{chance:.3f}" for chance in said["probabilities"]] == probability(page, 2)
+    )
+    titles = (
+        page.locator("#panels figure").nth(0).locator(".token").evaluate_all("all => all.map(e => e.title)")
+    )
+    assert titles == [f"{weight:.3f}" for weight in said["weights"]]
+    page.click("#numbers summary")
+    rows = page.locator("#rows tr").all_inner_texts()
+    assert len(rows) == 4 and rows[1].split() == [
+        "cat",
+        *(spelled(said[name][1]) for name in ("weights", "gradient", "leave_one_out")),
+        spelled(said["adversary"]["weights"][1]),
+        spelled(said["weights"][1]),
+    ]
+    assert "Read, explained and attacked in" in page.inner_text("#timing")
+
+
+def test_a_weight_follows_the_mouse_and_the_prediction_follows_the_weight(page, lab):
+    read(opened(page, lab))
+    before = weights(page)
+    page.locator("#weights .bar").nth(2).scroll_into_view_if_needed()
+    box = page.locator("#weights .bar").nth(2).bounding_box()
+    middle = box["x"] + box["width"] / 2
+    page.mouse.move(middle, box["y"] + box["height"] * 0.9)
+    page.mouse.down()
+    page.mouse.move(middle, box["y"] + box["height"] * 0.3, steps=5)
+    page.mouse.up()
+    settled(page, "has")
+    page.wait_for_load_state("networkidle")
+    moved = weights(page)
+    assert moved[2] == pytest.approx(0.7**2, abs=0.1) and moved[2] > before[2]
+    others = [n for n in range(4) if n != 2]
+    rest = (1 - moved[2]) / (1 - before[2])
+    assert [moved[n] for n in others] == pytest.approx([before[n] * rest for n in others], abs=0.02)
+    shown = [float(text.replace("−", "-")) for text in page.locator("#weights output").all_inner_texts()]
+    said = lab.reader.decide(model=lab.plain, text=TEXT, query=None, weights=shown, renormalise=True)
+    assert [float(p) for p in probability(page, 2)] == pytest.approx(said["probabilities"], abs=0.003)
+    assert [float(p) for p in probability(page, 1)] != pytest.approx(said["probabilities"], abs=1e-4)
+
+
+def test_a_weight_follows_the_keyboard_renormalised_or_not(page, lab):
+    read(opened(page, lab))
+    before = weights(page)
+    page.check("[name=rest][value=stay]")
+    slider = page.locator("#weights input").nth(0)
+    slider.focus()
+    slider.press("End")
+    settled(page, "the weights sum to")
+    after = weights(page)
+    assert after[0] == 1 and after[1:] == pytest.approx(before[1:], abs=1e-9)
+    assert slider.get_attribute("aria-valuetext") == "1.000"
+    slider.press("Home")
+    page.wait_for_selector("#weights .unit:first-child output:has-text('0.000')")
+    page.check("[name=rest][value=share]")
+    settled(page, "JSD")
+    assert sum(weights(page)) == pytest.approx(1, abs=0.03) and weights(page)[0] == 0
+    for _ in range(3):
+        slider.press("ArrowUp")
+    assert weights(page)[0] == pytest.approx(0.03**2)
+
+
+def test_weights_may_start_from_other_views(page, lab):
+    read(opened(page, lab))
+    page.click("[data-weights=uniform]")
+    page.wait_for_selector("#moved:has-text('JSD')")
+    assert page.locator("#weights output").all_inner_texts() == ["0.250"] * 4
+    page.click("[data-weights=adversary]")
+    said = lab.reader.read(model=lab.plain, text=TEXT, query=None, epsilon=None)
+    far = f"{said['adversary']['divergence']:.3f}"
+    page.wait_for_selector(f"#moved:has-text('own attention {far}')")
+    page.click("[data-weights=weights]")
+    settled(page)
+
+
+def test_nothing_of_anybodys_text_runs(page, lab):
+    opened(page, lab, lab.many, HOSTILE + "x" * 10_000)
+    read(page)
+    shown = page.locator("#panels figure").nth(0).locator(".strip").inner_text()
+    assert "<script" in shown and "\u202e" not in shown and "\ufffd" in shown
+    assert page.locator("main img, main script, main b:not(.meter b)").count() == 0
+    labels = page.locator("#answers th").all_inner_texts()
+    assert len(labels) == 6 and all(label.startswith("<b>answer") for label in labels)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+def test_a_question_belongs_to_models_that_take_one_and_the_address_keeps_it_all(page, lab, browser):
+    opened(page, lab)
+    assert page.is_hidden("#query-field")
+    page.select_option("#model", lab.asked)
+    assert page.is_visible("#query-field")
+    page.fill("#query", "a cat & dog?")
+    read(page)
+    state, link = page.inner_text("#state"), page.url
+    page.goto("about:blank")
+    page.goto(link)
+    page.wait_for_selector("#weights .unit")
+    settled(page)
+    assert page.input_value("#query") == "a cat & dog?" and page.input_value("#text") == TEXT
+    assert page.inner_text("#state") == state and page.url == link
+
+
+def test_what_cannot_be_read_is_said(page, lab):
+    opened(page, lab, text="cat " * 10_000)
+    page.click("#read")
+    page.wait_for_selector("#state.wrong")
+    assert "10,000 words" in page.inner_text("#state") and page.is_hidden("#result")
+    page.fill("#text", "   ")
+    page.click("#read")
+    page.wait_for_selector("#state:has-text('no words')")
+    page.fill("#text", "qwertz")
+    read(page)
+    notes = page.inner_text("#notes")
+    assert "1 of 1 words are unknown" in notes and "no choice" in notes
+    assert page.locator("[data-weights=adversary]").is_disabled()
+    # Complaints of the browser about the refusals above are as they should be, and are all there are.
+    assert len(page.complaints) == 2 and all("422" in said for said in page.complaints)
+    page.complaints.clear()
+
+
+def test_a_text_of_the_test_split_is_a_click_away(page, lab):
+    opened(page, lab)
+    page.click("#example")
+    page.wait_for_selector("#state:has-text('its label is')")
+    texts = [" ".join(example.tokens) for example in toy_corpus().test]
+    assert page.input_value("#text") in texts
+
+
+def test_without_torch_the_page_says_so(page, lab, tmp_path):
+    store = Store(tmp_path / "store")
+    put_model(store, encoder="average")
+    with served(application(store, live=False, why="No <i>torch</i> here.")) as address:
+        page.goto(f"http://{address}/live.html")
+        page.wait_for_selector("#absent:has-text('torch')")
+        assert page.inner_text("#absent") == "No <i>torch</i> here."
+        assert page.locator("#read").is_disabled() and page.locator("#example").is_disabled()
+    page.complaints.clear()
+
+
+def test_the_address_with_the_token_lets_the_browser_in(browser, lab):
+    guard = Guard(host="0.0.0.0", token="abcdefghijklmnop")
+    with served(application(lab.shelf.store, guard=guard)) as address:
+        page = browser.new_page()
+        assert page.goto(f"http://{address}/live.html").status == 401
+        page.goto(f"http://{address}/live.html?token={guard.token}")
+        page.wait_for_selector("#model option", state="attached")
+        assert page.url == f"http://{address}/live.html", "and the token is out of sight"
+        page.select_option("#model", lab.plain)
+        page.fill("#text", TEXT)
+        read(page)
+        page.close()
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_every_screen_by_day_and_by_night(page, lab, width, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 900})
+    read(opened(page, lab, text=" ".join(["today", "never"] * 40)))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert light is (scheme == "light")
+
+
+def test_a_very_long_text_stays_usable(page, lab):
+    read(opened(page, lab, text="cat dog " * 1000))
+    assert page.locator("#weights .unit").count() == 2000
+    page.locator("#weights input").nth(1999).press("End")
+    settled(page, "has")
+    assert page.evaluate("document.documentElement.scrollHeight") < 6000
