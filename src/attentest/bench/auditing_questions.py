@@ -101,7 +101,7 @@ def _importance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
         if audit.foreign:
             yield from _foreign_importance(each, asked.nulls, drawing(rng))
         else:
-            yield from asked._observe(each, None, drawing(rng))
+            yield from asked.ask(each, None, drawing(rng))
 
 
 def _foreign_importance(subject: Audited, nulls: int, rng: torch.Generator) -> Iterator[Row]:

@@ -97,9 +97,10 @@ class Importance(AbstractExperiment):
         for each in beside_controls(subject):
             draw = torch.Generator().manual_seed(int(rng.integers(2**63)))
             other = subject.sibling.get(FIRST_SEED) if each is subject else None
-            yield from self._observe(each, other, draw)
+            yield from self.ask(each, other, draw)
 
-    def _observe(self, subject: Subject, other: Subject | None, rng: torch.Generator) -> Iterator[Row]:
+    def ask(self, subject: Subject, other: Subject | None, rng: torch.Generator) -> Iterator[Row]:
+        """The rows of one model; `other` is that of the first seed, if it is another."""
         model = subject.model
         whole = shown(subject, self.shown, self.texts) if subject.name == "trained" else set()
         k = max(10, int(0.1 * subject.texts.lengths.mean()))  # as the published code has it
