@@ -1,6 +1,5 @@
 """The figures: what they draw is what the rows say, and there is always a picture."""
 
-import json
 from functools import partial
 
 import numpy as np
@@ -14,6 +13,7 @@ from attentest.figures import charts
 from attentest.figures.chart_curves import EPSILONS, MOST_POINTS
 from attentest.figures.chart_style import PALETTE, POOLED
 from attentest.refusal import Refusal
+from tests.drawn import layers, spec, words
 
 FIGURES = {
     "tau": charts.tau_histogram,
@@ -51,20 +51,6 @@ def observed(n=60, labels=("bad", "good"), seeds=2, seed=0):
             part["max_attention"], part["length"] = rng.uniform(0, 1, n), rng.integers(1, 400, n)
             parts.append(part.assign(seed=run, subject=subject, id=[f"t{k}" for k in range(n)], proved=True))
     return pd.concat(parts)
-
-
-def spec(chart):
-    return json.loads(chart.to_json(), parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
-
-
-def layers(chart):
-    """The rows embedded in each layer; what all layers share stands above them."""
-    whole = spec(chart)
-    return [whole["datasets"][layer.get("data", whole.get("data"))["name"]] for layer in whole["layer"]]
-
-
-def words(chart):
-    return json.dumps(spec(chart), ensure_ascii=False)
 
 
 @EVERY

@@ -18,6 +18,7 @@ from attentest.report.across import across
 from attentest.report.points import grid_points
 from attentest.report.stored import Stored
 from attentest.studies.recipe import load_study
+from tests.drawn import layers, spec
 from tests.gallery import put, put_corpus
 from tests.observed import concluded, one
 from tests.observed_dispersion import dispersion_rows, dispersion_texts
@@ -51,15 +52,6 @@ def figure(request, findings):
     return table, lambda rows, **said: draw(
         rows, findings[found] if len(rows) else findings[found].iloc[:0], **said
     )
-
-
-def spec(chart):
-    return json.loads(chart.to_json(), parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
-
-
-def layers(chart):
-    whole = spec(chart)
-    return [whole["datasets"][layer.get("data", whole.get("data"))["name"]] for layer in whole["layer"]]
 
 
 def test_every_figure_becomes_a_picture_with_its_counts(figure):

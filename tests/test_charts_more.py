@@ -21,6 +21,7 @@ from attentest.findings import deception, guided, removal, seed_variance, single
 from attentest.findings import uniform_baseline as uniform
 from attentest.findings.envelope import lower_envelope
 from attentest.refusal import Refusal
+from tests.drawn import layers, spec, words
 from tests.gallery import deception_rows, hostile
 from tests.observed import concluded, one
 from tests.observed_removals import removal_rows, removal_texts, single_weight_rows, single_weight_texts
@@ -82,19 +83,6 @@ def figure(request, findings):
         draw, _, module = FROM_FINDINGS[name]
         table = findings[module]
     return name, table, draw
-
-
-def spec(chart):
-    return json.loads(chart.to_json(), parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
-
-
-def layers(chart):
-    whole = spec(chart)
-    return [whole["datasets"][layer.get("data", whole.get("data"))["name"]] for layer in whole["layer"]]
-
-
-def words(chart):
-    return json.dumps(spec(chart), ensure_ascii=False)
 
 
 # --- all of them

@@ -30,6 +30,7 @@ from attentest.report.study_pictures import study_pictures
 from attentest.store.store import Store
 from attentest.studies.published import PublishedNumber, load_published
 from attentest.studies.recipe import load_study
+from tests.drawn import layers, words
 from tests.gallery import put, put_corpus
 from tests.observed import concluded, one
 from tests.observed_information import (
@@ -56,19 +57,6 @@ def findings():
     """The findings of all rows made by hand, each concluded once."""
     modules = {module: rows for _, rows, module in FROM_FINDINGS.values()}
     return {module: concluded(rows(), module.conclude) for module, rows in modules.items()}
-
-
-def spec(chart):
-    return json.loads(chart.to_json(), parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
-
-
-def layers(chart):
-    whole = spec(chart)
-    return [whole["datasets"][layer.get("data", whole.get("data"))["name"]] for layer in whole["layer"]]
-
-
-def words(chart):
-    return json.dumps(spec(chart), ensure_ascii=False)
 
 
 @pytest.mark.parametrize("name", FROM_FINDINGS)

@@ -17,6 +17,7 @@ from attentest.cli import run
 from attentest.figures.chart_training import Epoch, training_curve
 from attentest.figures.charts import to_svg
 from attentest.figures.terminal import harmless
+from attentest.figures.writing import write
 from attentest.findings.cards import CARDS
 from attentest.findings.conclusions import CONCLUSIONS
 from attentest.refusal import Refusal
@@ -28,7 +29,7 @@ from attentest.report.points import grid_points
 from attentest.report.reading import reading
 from attentest.report.rows import PointRows
 from attentest.report.shards import shard
-from attentest.report.single import _digest, single, write_single
+from attentest.report.single import _digest, single
 from attentest.report.site import build
 from attentest.report.stored import Stored, StoredText
 from attentest.report.strips import LONGEST, STEPS, TEXTS, TOKENS, UNKNOWN, chunks, packed, words
@@ -348,4 +349,4 @@ def test_the_command_writes_one_file_or_a_folder_or_both(gallery, tmp_path, caps
     assert run(["report", "--store", store.url]) == 2
     assert "neither --out nor --single" in capsys.readouterr().err
     with pytest.raises(Refusal, match="cannot be written"):
-        write_single("x", tmp_path)
+        write("x", tmp_path)

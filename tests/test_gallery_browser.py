@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-import shutil
 from xml.etree import ElementTree
 
 import pytest
@@ -13,7 +12,6 @@ pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-from playwright import sync_api
 
 from attentest.figures.terminal import harmless
 from attentest.report import pictures
@@ -22,12 +20,11 @@ from attentest.report.pictures_jain_wallace import JAIN_WALLACE
 from attentest.report.single import single
 from attentest.report.site import build
 from attentest.store.store import Store
+from tests.browser import chromium
 from tests.gallery import HOSTILE
 from tests.gallery_texts import LONG, put_failure, put_texts
 
 pytestmark = pytest.mark.browser
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage")
-FLAGS += ("--disable-background-networking", "--disable-component-update", "--disable-sync")
 TEXTS = "explore-mine-bilstm-additive.html"
 
 
@@ -48,13 +45,8 @@ def site(tmp_path_factory, browser):
 
 @pytest.fixture(scope="module")
 def browser():
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("Chromium is not installed")
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, headless=True, args=list(FLAGS))
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 class Seen:

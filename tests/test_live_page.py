@@ -1,34 +1,26 @@
 """The live page in Chromium: type, read, drag by mouse and keyboard, and nothing of anybody's text runs."""
 
 import json
-import shutil
 
 import pytest
 
 from attentest.live import Live
 from attentest.store.store import Store
 from attentest.web.guard import Guard
+from tests.browser import chromium
 from tests.serving import application, put_model, served
 from tests.toys import toy_corpus
 
 pytestmark = pytest.mark.browser
 
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage")
-FLAGS += ("--disable-background-networking", "--disable-component-update", "--disable-sync")
 TEXT = "the cat sat far"
 HOSTILE = '<img src=x onerror=alert(1)> "quoted" \u202eback\u202c </script><script>alert(2)</script> '
 
 
 @pytest.fixture(scope="module")
 def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("Chromium is not installed")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, headless=True, args=list(FLAGS))
-        yield browser
-        browser.close()
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +103,7 @@ def test_a_typed_text_is_read_and_shown(page, lab):
     )
     assert titles == [f"{weight:.3f}" for weight in said["weights"]]
     page.click("#numbers summary")
+    page.locator("#rows tr").nth(3).wait_for()  # the table is drawn once it is open, not before
     rows = page.locator("#rows tr").all_inner_texts()
     assert len(rows) == 4 and rows[1].split() == [
         "cat",

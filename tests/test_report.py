@@ -37,6 +37,7 @@ from attentest.report.texts import A_CLASS, MOST, most_opposed
 from attentest.report.verdicts import asks_for, command, judged
 from attentest.store.store import Store
 from attentest.studies.recipe import load_study, names
+from tests.browser import chromium
 from tests.gallery import (
     HOSTILE,
     ROWS,
@@ -655,19 +656,11 @@ def test_credentials_of_the_catalogue_are_kept(store, tmp_path, undrawn):
 
 # --- in a browser
 
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage")
-FLAGS += ("--disable-background-networking", "--disable-component-update", "--disable-sync")
-
 
 @pytest.mark.browser
 def test_a_browser_shows_the_pages_without_complaint(whole, tmp_path):
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("Chromium is not installed")
     publish(whole[2], tmp_path / "pages")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, headless=True, args=list(FLAGS))
+    with chromium() as browser:
         for name in pages(whole[2]):
             said = []
             page = browser.new_page(viewport={"width": 390, "height": 800})
@@ -685,4 +678,3 @@ def test_a_browser_shows_the_pages_without_complaint(whole, tmp_path):
             page.close()
             assert not said and images and all(images) and styled != "none", name
             assert wide <= 390, f"{name} is wider than a telephone; its tables should scroll"
-        browser.close()

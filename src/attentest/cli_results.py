@@ -35,7 +35,8 @@ def compare(
     """Published numbers beside ours: does what the store holds agree with the paper?"""
     from attentest.corpus.shelf import entries
     from attentest.figures.comparisons import show_comparison, show_written
-    from attentest.figures.formats import FORMATS, format_for, write
+    from attentest.figures.formats import FORMATS, format_for
+    from attentest.figures.writing import write
     from attentest.report.compare import compare as compared
 
     chosen = format_for(form, out)
@@ -101,6 +102,7 @@ def make_report(
     from attentest.corpus.shelf import entries
     from attentest.corpus.sources import CORPORA
     from attentest.figures.progress import counting
+    from attentest.figures.writing import write
     from attentest.report.extra import check_web
     from attentest.report.folder import checked, publish
 
@@ -109,7 +111,6 @@ def make_report(
         checked(out)
     # Only now: these import what check_web looked for.
     from attentest.report.single import single as in_one
-    from attentest.report.single import write_single
     from attentest.report.site import build
 
     known = entries(data_dir)
@@ -128,7 +129,7 @@ def make_report(
     if out is not None:
         publish(files, out)
     if single is not None:
-        write_single(in_one(files), single)
+        write(in_one(files), single, option="--single", with_folder=True)
     pages = [name for name in files if name.endswith(".html")]
     figures = [name for name in files if name.startswith("figures/")]
     made = {"out": None if out is None else str(out), "single": None if single is None else str(single)}

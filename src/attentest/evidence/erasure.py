@@ -7,23 +7,22 @@ compute only what differs. Tokens are deleted, never masked, and every text keep
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attentest.corpus.batch import Batch, buckets
-from attentest.corpus.vocabulary import PAD
+from attentest.corpus.batch import buckets
 from attentest.evidence import erasure_convolutional, erasure_recurrent, erasure_tokenwise
+from attentest.evidence.parts import answers_read_anew
 from attentest.model.decoder import distribution
 from attentest.model.divergence import total_variation
 from attentest.model.encoders import Convolutional, Recurrent, TokenWise
 from attentest.model.seam import AttentionModel, Reading
-from attentest.model.selection import selected, selected_batch
+from attentest.model.selection import selected
 from attentest.refusal import Refusal
 
 Changes = Float[Tensor, "batch variant"]
@@ -100,58 +99,17 @@ def _plan(model: AttentionModel, reading: Reading, road: Road) -> Iterator[tuple
 def whole(model: AttentionModel, reading: Reading, lefts: range) -> Changes:
     """Brute force: delete the unit's tokens and read what is left from the beginning."""
     texts, variants = reading.mask[:, lefts.start : lefts.stop].nonzero(as_tuple=True)
-    leaves = variants + lefts.start
+    kept = reading.mask[texts].scatter(1, variants[:, None] + lefts.start, False)
     own = distribution(model.decide(reading))
-    batch, order = _shortened(
-        model, selected_batch(reading.batch, texts, reading.batch.mask.shape[1]), leaves
-    )
-    if model.projection.name == "stored":
-        model = _guided_by_the_rest(model, batch.ids, reading.weights[texts], reading.mask[texts], leaves)
-    again = model.read(batch, embeddings=reading.embeddings[texts[:, None], order])
     found = own.new_zeros(len(own), len(lefts))
-    found[texts, variants] = total_variation(distribution(model.decide(again)), own[texts])
+    answers = answers_read_anew(model, reading, texts, kept)
+    found[texts, variants] = total_variation(distribution(answers), own[texts])
     return found
 
 
 def _floats_to_read(model: AttentionModel, tokens: int) -> int:
     """Embeddings, a recurrence's gates both ways, a Transformer's maps, or less."""
     return (tokens + 2) * (2 * model.embedding.embedding_dim + 8 * model.encoder.width + 8 * tokens)
-
-
-def _shortened(
-    model: AttentionModel, batch: Batch, leaves: Selected
-) -> tuple[Batch, Int[Tensor, "text token"]]:
-    """Each text without its unit, and which of its tokens stands where; sentences are numbered afresh."""
-    unit = torch.arange(batch.mask.shape[1], device=leaves.device).expand_as(batch.mask)
-    if model.gathers:
-        assert batch.sentences is not None, "a text without sentences is one unit"
-        unit = batch.sentences
-    remains = batch.mask & (unit != leaves[:, None])
-    order = (~remains).int().argsort(dim=1, stable=True)[:, : int(remains.sum(1).max())]
-    mask = remains.gather(1, order)
-    afresh = (unit - (unit > leaves[:, None]).long()).gather(1, order)
-    shortened = replace(
-        batch,
-        ids=tuple(map(str, range(len(mask)))),
-        tokens=torch.where(mask, batch.tokens.gather(1, order), PAD),
-        mask=mask,
-        sentences=torch.where(mask, afresh, 0) if model.gathers else None,
-    )
-    return shortened, order
-
-
-def _guided_by_the_rest(
-    model: AttentionModel, ids: tuple[str, ...], stored: Tensor, mask: Tensor, leaves: Selected
-) -> AttentionModel:
-    """The same model with a guide that gives each shortened text what remains of its weights."""
-    remains = mask.scatter(1, leaves[:, None], False)
-    rest = stored.masked_fill(~remains, 0.0)
-    rest = rest / rest.sum(1, keepdim=True)
-    guided = copy.copy(model)
-    guided.guide = {
-        name: row[there].cpu().numpy() for name, row, there in zip(ids, rest, remains, strict=True)
-    }
-    return guided
 
 
 FAST = {TokenWise: "token-wise", Convolutional: "convolutional", Recurrent: "recurrent"}

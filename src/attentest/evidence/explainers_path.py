@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attentest.evidence import erasure
 from attentest.evidence.explainers_presence import PerUnit, explained
-from attentest.evidence.explainers_roads import units_of_tokens
+from attentest.evidence.gradient import parameters_at_rest, per_unit
 from attentest.model.decoder import distribution
 from attentest.model.seam import AttentionModel, Reading
 from attentest.model.selection import selected_batch
@@ -40,9 +40,7 @@ def integrated_gradients(
     for some in torch.arange(steps).split(max(1, erasure.FLOATS // (3 * per_text))):
         slopes = _slopes(model, reading, (nodes[some] + 0.5).to(vectors))
         slope += torch.einsum("s,sbte->bte", shares[some].to(vectors), slopes)
-    of_tokens = (slope * vectors).sum(-1).masked_fill(~reading.batch.mask, 0.0)
-    units = of_tokens.new_zeros(reading.mask.shape)
-    return units.scatter_add(1, units_of_tokens(model, reading), of_tokens)
+    return per_unit(model, reading, (slope * vectors).sum(-1))
 
 
 def _slopes(
@@ -51,7 +49,7 @@ def _slopes(
     """The gradient of the predicted class's probability at these shares of the way, all in one pass."""
     steps, batch, about = len(shares), len(reading.mask), explained(model, reading)
     texts = torch.arange(batch, device=reading.mask.device).repeat(steps)
-    with torch.enable_grad():
+    with parameters_at_rest(model), torch.enable_grad():
         on_the_way: Embedded = (shares[:, None, None, None] * reading.embeddings.detach()).flatten(0, 1)
         on_the_way.requires_grad_()
         again = model.read(

@@ -16,7 +16,8 @@ from torch import Tensor
 from attentest.corpus.batch import buckets
 from attentest.evidence import erasure
 from attentest.evidence.decisions import predicted
-from attentest.evidence.explainers_roads import Answers, Chosen, Kept, road_for, units_of_tokens
+from attentest.evidence.explainers_roads import road_for
+from attentest.evidence.parts import Answers, Chosen, Kept, units_of_tokens
 from attentest.model.decoder import distribution
 from attentest.model.foreign import ForeignModel
 from attentest.model.seam import AttentionModel, Reading

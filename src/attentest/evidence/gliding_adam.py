@@ -10,27 +10,15 @@ correction of the bias. With `F(s) = r (c_{s+1} + F(s+1))`, one number a step, t
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-FIRST, SECOND, EPS = 0.9, 0.999, 1e-8
+from attentest.model.optimiser import EPS, FIRST, SECOND, idle_sums
+
 RATIO = FIRST / SECOND**0.5
 Rows = Int[Tensor, " row"]
 Table = Float[Tensor, "row *column"]
-
-
-def glides(steps: int) -> Float[np.ndarray, " step"]:
-    """`F(0) .. F(steps)`, from a start so far beyond that its error has died out (r^400 < 1e-18)."""
-    late = steps + 400
-    j = np.arange(1, late + 1)
-    corrections = np.sqrt(1 - SECOND**j) / (1 - FIRST**j)
-    sums = np.empty(late + 1)
-    sums[late] = RATIO / (1 - RATIO)
-    for step in range(late - 1, -1, -1):
-        sums[step] = RATIO * (corrections[step] + sums[step + 1])
-    return sums[: steps + 1]
 
 
 class GlidingAdam:
@@ -40,7 +28,7 @@ class GlidingAdam:
         self.table, self.rate, self.steps = table, rate, 0
         self.first, self.second = torch.zeros_like(table), torch.zeros_like(table)
         self._seen = torch.zeros(len(table), dtype=torch.int64)
-        self._glides = torch.from_numpy(glides(steps))
+        self._glides = torch.from_numpy(idle_sums(steps, RATIO))
 
     def catch_up(self, rows: Rows | None = None) -> None:
         """Let these rows, each named once, glide to the present; by default all."""

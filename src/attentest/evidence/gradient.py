@@ -36,7 +36,7 @@ class Gradients:
 
 def gradients(model: AttentionModel, batch: Batch, *, free: bool = False) -> Gradients:
     """Read the batch once and go back once; `free` goes back a second time, through the weights too."""
-    with _parameters_at_rest(model), torch.enable_grad():
+    with parameters_at_rest(model), torch.enable_grad():
         embeddings = model.embedding(batch.tokens).detach().requires_grad_()
         reading = model.read(batch, embeddings=embeddings)
         held = _slope(model.decide(reading, reading.weights.detach()), embeddings, again=free)
@@ -44,9 +44,9 @@ def gradients(model: AttentionModel, batch: Batch, *, free: bool = False) -> Gra
     at_rest = _without_graph(reading)
     return Gradients(
         reading=at_rest,
-        times_input=_per_unit(model, at_rest, (held * at_rest.embeddings).sum(-1).abs()),
-        norm_held=_per_unit(model, at_rest, held.norm(dim=-1)),
-        norm_free=None if loose is None else _per_unit(model, at_rest, loose.norm(dim=-1)),
+        times_input=per_unit(model, at_rest, (held * at_rest.embeddings).sum(-1).abs()),
+        norm_held=per_unit(model, at_rest, held.norm(dim=-1)),
+        norm_free=None if loose is None else per_unit(model, at_rest, loose.norm(dim=-1)),
     )
 
 
@@ -60,7 +60,7 @@ def _slope(logits: Logits, embeddings: Embedded, *, again: bool = False) -> Embe
 
 
 @contextmanager
-def _parameters_at_rest(model: AttentionModel) -> Iterator[None]:
+def parameters_at_rest(model: AttentionModel) -> Iterator[None]:
     """While this holds, going back skips the gradients of the parameters, which is most of the work."""
     moving = [parameter for parameter in model.parameters() if parameter.requires_grad]
     for parameter in moving:
@@ -78,7 +78,7 @@ def _without_graph(reading: Reading) -> Reading:
     return replace(reading, **detached)
 
 
-def _per_unit(model: AttentionModel, reading: Reading, of_tokens: Float[Tensor, "batch token"]) -> PerUnit:
+def per_unit(model: AttentionModel, reading: Reading, of_tokens: Float[Tensor, "batch token"]) -> PerUnit:
     """A unit of several tokens has their sum: the sentence of a hierarchy, or the one last state."""
     of_tokens = of_tokens.masked_fill(~reading.batch.mask, 0.0)
     if model.gathers:

@@ -14,8 +14,8 @@ from torch import Tensor
 from attentest.evidence.concordance import count_on
 from attentest.evidence.explainers import Effort, attention_of, explain
 from attentest.evidence.explainers_presence import PerUnit
-from attentest.evidence.explainers_roads import units_of_tokens
 from attentest.evidence.faithfulness import faithfulness, random_scores
+from attentest.evidence.parts import units_of_tokens
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.controls import AbstractBesideControls
 from attentest.experiments.rows import begun

@@ -218,16 +218,3 @@ def format_for(named: str | None, out: Path | None) -> str | None:
             way_out="Give for example --out comparison.md.",
         )
     return SUFFIXES[out.suffix.lower()]
-
-
-def write(text: str, out: Path) -> None:
-    """Write the file, or say why that cannot be."""
-    try:
-        out.write_text(text, encoding="utf-8", newline="")
-    except (OSError, ValueError) as error:  # a NUL in a path is a ValueError
-        raise Refusal(
-            f"file {out}",
-            got=f"a path that cannot be written ({error})",
-            needs="a file in a folder that exists and has room",
-            way_out="Make the folder, or give another --out.",
-        ) from error

@@ -25,15 +25,18 @@ FIRST, SECOND, EPS = 0.9, 0.999, 1e-8
 Rows = Int[Tensor, " row"]
 
 
-def idle_sums(steps: int) -> np.ndarray:
-    """`F(0) .. F(steps)`, from a start far enough beyond that its error has died out (b1^400 < 1e-18)."""
+def idle_sums(steps: int, decay: float = FIRST) -> Float[np.ndarray, " step"]:
+    """`F(0) .. F(steps)`, from a start far enough beyond that its error has died out (b1^400 < 1e-18).
+
+    `decay` is what an idle step leaves of the last: of AMSGrad that of the momentum alone.
+    """
     late = steps + 400
     j = np.arange(1, late + 1)
     correction = np.sqrt(1 - SECOND**j) / (1 - FIRST**j)
     sums = np.empty(late + 1)
-    sums[late] = FIRST / (1 - FIRST)
+    sums[late] = decay / (1 - decay)
     for s in range(late - 1, -1, -1):
-        sums[s] = FIRST * (correction[s] + sums[s + 1])
+        sums[s] = decay * (correction[s] + sums[s + 1])
     return sums[: steps + 1]
 
 

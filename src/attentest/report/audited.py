@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attentest.figures.terminal import number
+from attentest.figures.writing import write as write_file
 from attentest.refusal import Refusal
 
 Document = Mapping[str, Any]
@@ -100,18 +101,7 @@ def write(document: Document, out: Path | str) -> Path:
     """Write the audit in the format that the name ends in, at once or not at all."""
     path = Path(out)
     _check(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        made = path.with_name(f".{path.name}.new")
-        made.write_text(FORMATS[path.suffix.lower()](document), encoding="utf-8", newline="")
-        made.replace(path)
-    except OSError as error:
-        raise Refusal(
-            f"audit file {path}",
-            got=f"a path that cannot be written ({error.strerror})",
-            needs="the name of a file in a folder that can be written",
-            way_out="Give another --out.",
-        ) from error
+    write_file(FORMATS[path.suffix.lower()](document), path, with_folder=True)
     return path
 
 

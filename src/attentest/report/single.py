@@ -17,7 +17,6 @@ from urllib.parse import quote
 
 from markupsafe import escape
 
-from attentest.refusal import Refusal
 from attentest.report.shards import OWN, VEGA, router
 
 MAIN = re.compile(r'<main id="main">(.*)</main>', re.DOTALL)
@@ -56,22 +55,6 @@ def single(files: Mapping[str, str]) -> str:
             "</body>\n</html>\n",
         ]
     )
-
-
-def write_single(document: str, out: Path) -> None:
-    """Write the file, at once or not at all; a folder is no file."""
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        made = out.with_name(f".{out.name}.new")
-        made.write_text(document, encoding="utf-8", newline="")
-        made.replace(out)
-    except (OSError, ValueError) as error:
-        raise Refusal(
-            f"report file {out}",
-            got=f"a path that cannot be written ({error})",
-            needs="the name of a file in a folder that can be written",
-            way_out="Give another --single.",
-        ) from error
 
 
 def _page(name: str, files: Mapping[str, str]) -> str:
