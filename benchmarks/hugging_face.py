@@ -11,6 +11,7 @@ import importlib.util
 
 import torch
 
+from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Example
 from attentest.evidence.permutation import output_changes, permuted
 from attentest.model.decoder import distribution
@@ -41,19 +42,23 @@ def bert_sized() -> TransformerModel:
     return adopt(model, tokenizer)
 
 
-def rows() -> list[Row]:
-    if importlib.util.find_spec("transformers") is None:
-        return []
-    model = bert_sized()
-    rng = torch.Generator().manual_seed(0)
-    drawn = torch.randint(30_000, (TEXTS, WORDS), generator=rng).tolist()
-    split = model.split(
+def bert_split(model: TransformerModel, texts: int, words: int) -> IndexedSplit:
+    """Texts of words drawn at random."""
+    drawn = torch.randint(30_000, (texts, words), generator=torch.Generator().manual_seed(0)).tolist()
+    return model.split(
         [
             Example(id=str(n), tokens=tuple(f"w{w}" for w in text), label="LABEL_0")
             for n, text in enumerate(drawn)
         ]
     )
-    batch = split.batch(range(TEXTS))
+
+
+def rows() -> list[Row]:
+    if importlib.util.find_spec("transformers") is None:
+        return []
+    model = bert_sized()
+    rng = torch.Generator().manual_seed(0)
+    batch = bert_split(model, TEXTS, WORDS).batch(range(TEXTS))
 
     @torch.no_grad()
     def ours() -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import numpy as np
 import torch
 
-from attentest.evidence.decisions import attended, in_double
+from attentest.bench.auditing_subject import HeadsTogether
+from attentest.evidence.decisions import attended, in_double, without
 from attentest.evidence.permutation import orders
 from attentest.experiments.removal import measured
 from attentest.model.reader import readings
 from attentest.model.seam import AttentionModel, Reading
+from attentest.model.transformer_roads import Whole
+from benchmarks.hugging_face import bert_sized, bert_split
 from benchmarks.made import LONG, SHORT, Row, Size, bench, seconds
 
 DRAWN = 5
 LOUD = 15.0  # an untrained decoder hardly hears attention, and nothing would ever flip
+TEXTS, WORDS = 10, 30
 PLAIN = {SHORT: 173, LONG: 24}  # texts that the plain way is timed on; the rest is arithmetic
 
 
@@ -67,5 +73,27 @@ def removal_row(size: Size) -> Row:
     return f"removal to the first flip, {size.name}", slow, seconds(ours), "sums along orders"
 
 
+def transformer_row() -> Row:
+    """Last layer of a BERT, heads together; the plain way reads the whole text again for every removal."""
+    inner = bert_sized()
+    model, split = HeadsTogether(inner), bert_split(inner, TEXTS, WORDS)
+    with torch.no_grad():
+        reading = model.read(split.batch(range(TEXTS)))
+    drawn = orders(attended(reading), DRAWN, rng=torch.Generator().manual_seed(0))
+    whole = Whole(inner.transformer, inner.proof, inner.layer, inner.typed, inner.tables)
+
+    @torch.no_grad()
+    def plain() -> None:
+        inner.road, fast = whole, inner.road
+        model.decide(reading, without(reading.weights, drawn[:, :1] == 0))
+        inner.road = fast
+
+    removals = (DRAWN + 3) * WORDS
+    name = f"removal to the first flip, last layer of a BERT, {TEXTS} texts of {WORDS + 2} places"
+    slow, fast = removals * seconds(plain, 1), seconds(lambda: measured(model, reading, drawn), 1)
+    return f"{name} (plain: 1 in {removals})", slow, fast, "feed-forward layers"
+
+
 def rows() -> list[Row]:
-    return [removal_row(SHORT), removal_row(LONG)]
+    transformers = importlib.util.find_spec("transformers") is not None
+    return [removal_row(SHORT), removal_row(LONG), *([transformer_row()] if transformers else [])]

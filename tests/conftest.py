@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from attentest.corpus.catalogue import load_corpus
 from attentest.store.store import Store
 
 # Tests are about what comes out, never about the clock: a first call may import half of scipy.
-settings.register_profile("attentest", deadline=None)
+settings.register_profile("attentest", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("attentest")
 
 

@@ -13,6 +13,7 @@ from attentest.findings.record import to_frame
 from attentest.store.cell import Cell
 from attentest.store.tables import to_parquet
 from tests.observed import adversary_rows, importance_rows, texts
+from tests.observed_ablation import ablated_rows
 from tests.observed_communication import communication_rows
 from tests.observed_dispersion import dispersion_rows
 from tests.observed_meister import frozen_adversary_rows, sparsity_rows
@@ -121,14 +122,16 @@ ROWS = {
     "sparsity": sparsity_rows,
     "frozen-adversary": frozen_adversary_rows,
     "communication": communication_rows,
+    "ablation": ablated_rows,
 }
 
 
 def hostile(rows):
     """The same rows with names that would like to be markup."""
     changes = {"yes": HOSTILE.label, "t0000": HOSTILE.id}
-    columns = [name for name in ("label", "predicted", "base_predicted", "id") if name in rows]
-    return rows.assign(**{name: rows[name].replace(changes) for name in columns})
+    columns = [name for name in rows if name in ("label", "id") or name.endswith("predicted")]
+    renamed = {name: rows[name].replace(changes).astype(object) for name in columns}
+    return rows.assign(**{name: column.where(column.notna(), None) for name, column in renamed.items()})
 
 
 def corpus_of(name="mine", labels=("no", HOSTILE.label), query=None):

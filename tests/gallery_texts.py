@@ -8,11 +8,18 @@ from attentest.corpus.files import to_files
 from attentest.store.cell import Cell
 from tests.gallery import HOSTILE, TEXTS, hostile, opposed_rows, permutation_rows, put
 from tests.observed import importance_rows
+from tests.observed_ablation import ablated_rows
 from tests.observed_removals import removal_rows
 
 LONG = 4000
 HUGE = "x" * 10_000
 LABELS = ("no", HOSTILE.label)
+# What each experiment keeps of a text that is kept whole; its rows are told by the first.
+KEPT = (
+    ("exact_weights", "search_weights", "weights"),
+    ("permuted_weights",),
+    ("gradient", "loo", "weights"),
+)
 
 
 def tokens_of(number):
@@ -62,13 +69,12 @@ def weighed(rows):
             for i, s in zip(rows["id"], rows["subject"], strict=True)
         ]
 
-    other = ("exact_weights", "search_weights") if "exact_weights" in rows else ("gradient", "loo")
-    wanted = ("weights", *other)
+    wanted = next(names for names in KEPT if names[0] in rows or names is KEPT[-1])
     return rows.assign(**{name: pd.Series(drawn(), dtype=object, index=rows.index) for name in wanted})
 
 
 def put_texts(store, name="mine", encoders=("bilstm", "average")):
-    """Grid points with what the explorer shows; the first has smallest flips, too."""
+    """Grid points with what the explorer shows; the first has smallest flips and effects, too."""
     cell = Cell(stage="corpus", version=1, config={"name": name, "source": "by hand"})
     store.write(cell, to_files(corpus_of_texts(name)), {})
     for encoder in encoders:
@@ -76,6 +82,7 @@ def put_texts(store, name="mine", encoders=("bilstm", "average")):
         put(store, "adversary", cell, weighed(hostile(opposed_rows())), encoder=encoder)
         put(store, "permutation", cell, hostile(permutation_rows()), encoder=encoder)
     put(store, "removal", cell, hostile(removal_rows()), encoder=encoders[0])
+    put(store, "ablation", cell, weighed(hostile(ablated_rows())), encoder=encoders[0])
     return cell
 
 

@@ -5,17 +5,18 @@ import math
 import numpy as np
 import pandas as pd
 
-from attentest.findings.communication import CHANCE, EXPLAINERS, NO_K
+from attentest.findings.communication import CHANCE, EXPLAINERS, JOINT, NO_K
 from tests.observed import texts
 
 SIZES = (1, 5, 10)
-MESSAGES = (*NO_K, *(f"{name}@{k}" for k in SIZES for name in (*EXPLAINERS, f"{CHANCE}attention")))
+SENDERS = (*EXPLAINERS, f"{CHANCE}attention", JOINT, f"{CHANCE}{JOINT}")
+MESSAGES = (*NO_K, *(f"{name}@{k}" for k in SIZES for name in SENDERS))
 
 
 def communication_texts(n, seed=0, subject="trained", **columns):
     """Rows in which every layperson that is not given is always wrong."""
     numbers = {f"{what}_{message}": 0.0 for what in ("agrees", "right") for message in MESSAGES}
-    return texts(n, seed, subject).assign(support=4, **numbers).assign(**columns)
+    return texts(n, seed, subject).assign(support=4, words_joint=2, **numbers).assign(**columns)
 
 
 def communication_rows():

@@ -49,7 +49,10 @@ def sparsity_texts(n, seed=0, subject="trained", number=math.nan, **columns):
 
 
 def sparsity_rows():
-    """Two seeds of a softmax model, its sweep, their twins and the controls; some texts of one token."""
+    """Two seeds of a softmax model, its sweep, their twins and the controls; some texts of one token.
+
+    Dev chose a rate for what was trained.
+    """
     rng = np.random.default_rng(0)
     models = {"trained": math.nan, **{f"lambda {number:g}": number for number in LAMBDAS}}
     models |= {f"untrained lambda {number:g}": number for number in LAMBDAS}
@@ -63,12 +66,16 @@ def sparsity_rows():
             rows.loc[::7, list(sparsity.NUMBERS)] = math.nan
             rows.loc[::7, ["length", "support", "max_attention"]] = 1
             rows.loc[::11, ["tau_gradient_support", "tau_loo_support", "null_tau_loo_support"]] = math.nan
-            tables.append(rows)
+            rate = math.nan if subject.startswith("untrained") else 10.0
+            tables.append(rows.assign(attention_rate=rate))
     return pd.concat(tables, ignore_index=True)
 
 
 def frozen_adversary_rows():
-    """Two seeds of a base, its adversaries of all three kinds, other seeds and the controls."""
+    """Two seeds of a base, its adversaries of all three kinds, other seeds and the controls.
+
+    Dev chose a rate for what was trained, and for frozen adversaries a start.
+    """
     rng = np.random.default_rng(0)
     models = {"trained": math.nan, "seed 1": math.nan, "untrained": math.nan, "shuffled labels": math.nan}
     for kind in ("frozen", "free", "unfrozen"):
@@ -80,7 +87,9 @@ def frozen_adversary_rows():
             rows = apart(40, seed, subject, jsd=far, tvd=rng.uniform(size=40), **{"lambda": number})
             rows = rows.assign(length=np.resize([12, 12, 12, 1], 40))
             rows.loc[rows["length"] == 1, "jsd"] = math.nan
-            tables.append(rows)
+            rate = math.nan if subject == "untrained" else 10.0
+            start = 100.0 if subject.startswith("frozen") else math.nan
+            tables.append(rows.assign(attention_rate=rate, attention_start=start))
     rows = pd.concat(tables, ignore_index=True)
     rows.at[3, "probabilities"] = [math.nan, math.nan]
     return rows

@@ -4,6 +4,7 @@ import hashlib
 import http.client
 import json
 import threading
+import time
 from contextlib import contextmanager
 
 from attentest.corpus.files import to_files as corpus_files
@@ -17,6 +18,7 @@ from attentest.web.shelf import Shelf
 from attentest.web.site import no_pages, own_pages
 from tests.toys import toy_corpus, toy_model
 
+AT_MOST = 180.0  # seconds a test waits for what must come; a busy machine may need some
 TEXT = "The cat sat; a dog ran far."
 KINDS = {
     "bilstm": ({}, {"encoder": "bilstm"}),
@@ -85,7 +87,7 @@ def served(app, **bounds):
 
 def fetched(address, path, *, method="GET", question=None, body=None, **headers):
     """Status, headers and body of one request."""
-    connection = http.client.HTTPConnection(address, timeout=30)
+    connection = http.client.HTTPConnection(address, timeout=AT_MOST)
     if question is not None:
         body, headers = json.dumps(question), {"Content-Type": "application/json", **headers}
     try:
@@ -94,3 +96,13 @@ def fetched(address, path, *, method="GET", question=None, body=None, **headers)
         return response.status, dict(response.getheaders()), response.read()
     finally:
         connection.close()
+
+
+def eventually(met):
+    """Ask until the answer is yes; whether it ever is, is the test."""
+    end = time.monotonic() + AT_MOST
+    while not met():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -83,7 +84,7 @@ def test_the_untrained_twin_is_the_same_kind_of_model_drawn_anew():
 @pytest.mark.parametrize(
     ("choice", "said"),
     [
-        ({}, "bert: the deciding position's row in layer 2 of 3, the mean over heads, over words"),
+        ({}, "bert: the deciding position's row in layer 2 of 0 to 2, the mean over heads, over words"),
         ({"head": 1, "layer": 0, "words": False}, "in layer 0 of 3, head 1, over sub-words"),
     ],
 )
@@ -104,14 +105,25 @@ def test_an_audit_of_a_transformer(pairs):
         -1 <= found[name] <= 1 for name in ("leave-one-out", "integrated-gradients", "shapley", "lime")
     )
     assert "tau-loo-excess" not in found and np.isfinite(found["frozen-output-change"])
+    assert any("taking its weight away" in why for why in result.left_out.values())
 
 
-@pytest.mark.parametrize("name", ["removal", "dispersion"])
-def test_what_exchanges_hidden_states_is_not_asked(name):
-    """Its null would be the model itself: a transformer decides by its values, whatever a reading holds."""
-    subject = Audited(on_the_bench(made("bert")[0]), texts(4))
-    with pytest.raises(Refusal, match="exchanged beneath the weights"):
-        list(QUESTIONS[name].observe(Auditing(subject, None, BUDGETS["quick"]), np.random.default_rng(0)))
+@pytest.mark.parametrize("name", ["removal", "dispersion", "information"])
+def test_a_transformer_and_its_twin_answer_what_only_larger_budgets_ask(name):
+    model = on_the_bench(made("bert")[0])
+    asked = texts(60)
+    both = Audited(model, asked), Audited(untrained(model), asked, "untrained")
+    audit = Auditing(*both, replace(BUDGETS["quick"], without=()))
+    rows = pd.DataFrame(QUESTIONS[name].observe(audit, np.random.default_rng(0))).assign(seed=0)
+    found = QUESTIONS[name].conclude(rows, mode="corrected", rng=np.random.default_rng(1))
+    measured = {(one.measure, one.group): one for one in found if one.n}
+    wanted = {
+        "removal": ("never-flips-attention", "unflippable", "at-optimum-attention"),
+        "dispersion": ("entropy-influence", "tau-hidden-gradient", "tau-hidden-loo-excess"),
+        "information": ("tau", "tau-p"),
+    }
+    assert all(np.isfinite(measured[measure, "overall"].estimate) for measure in wanted[name])
+    assert "untrained" in {group for _, group in measured}
 
 
 def test_bad_models_and_texts_are_refused():

@@ -33,7 +33,7 @@ def points(chart, *, k):
 
 def test_a_line_an_explainer_a_point_a_number_of_words(findings):
     names = {"attention": "attention", "leave-one-out": "erasure", "gradients": "gradient"}
-    names |= {"surrogate": "surrogate", "random words": "random"}
+    names |= {"surrogate": "surrogate", "random words": "random", "trained to be understood": "joint"}
     found = points(charts.communication_curves(findings), k=True)
     assert {(point["series"], point["words"]) for point in found} == {(n, k) for n in names for k in SIZES}
     for point in found:

@@ -73,6 +73,19 @@ def test_a_person_reads_sentences(here, capsys):
     assert "Necessary: supported. Without the words" in said and "not measured" in said and "--out" in said
 
 
+def test_words_that_people_marked_are_a_column(here, capsys):
+    rows = [{"t": " ".join(e.tokens), "l": e.label, "why": list(e.rationale)} for e in planted_texts(30)]
+    (here / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    asked = ("mine:factory", "--data", "texts.jsonl", "--text", "t", "--label", "l", "--labels", "bad,good")
+    assert run(["audit", *asked, "--budget", "quick", "--rationale", "why", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    found = {one["criterion"]: one["verdict"] for one in document["criteria"]}
+    assert found["plausible"] == "supported" and "plausibility" in document["seconds"]
+    assert "'because'" in refused(capsys, *asked, "--rationale", "because")
+    (here / "texts.jsonl").write_text("\n".join(json.dumps({**row, "why": [99]}) for row in rows))
+    assert "word 99 of a text of" in refused(capsys, *asked, "--rationale", "why")
+
+
 @pytest.fixture
 def folder(here):
     """A tiny BERT, saved as the library saves it, and a table in its words."""

@@ -135,6 +135,17 @@ def test_a_support_of_one_sends_one_word_whatever_k_is():
     )
 
 
+def test_importance_that_is_zero_everywhere_sends_any_words():
+    def say_nothing(model):
+        model.decoder.dense.weight.data.zero_()
+
+    _, split = explained(toy_corpus(lengths=(8,) * 200), say_nothing, encoder="average")
+    assert not split.importances["gradient"].any() and not split.importances["erasure"].any()
+    for name in ("gradient@2", "erasure@2"):
+        places = np.mean(sent(split, (2,))[name][0], axis=0)
+        np.testing.assert_allclose(places, 2 / 8, atol=0.12)
+
+
 def test_uniform_attention_sends_any_words_not_the_first():
     _, split = explained(toy_corpus(lengths=(8,) * 200), projection="uniform")
     places = np.mean([text for text in sent(split, (2,))["attention@2"][0]], axis=0)
@@ -377,11 +388,11 @@ def test_the_study_claims_what_the_experiment_finds():
     found = concluded(communication_rows(), communication.conclude)
     there = {f"communication/{row['measure']}/{row['group']}" for row in found.to_dict("records")}
     study = load_study("treviso-martins-2020")
-    assert len(study.claim) == 12
+    assert len(study.claim) == 15
     for written in study.claim:
         assert Claim(**written.model_dump()).statistic in there
     (step,) = (step for step in study.experiment if step.name == "communication")
-    assert experiment(step.name, step.mode, step.parameters) == Communication()
+    assert experiment(step.name, step.mode, step.parameters) == Communication(joint=True)
 
 
 def test_a_study_makes_five_models_a_seed_and_no_other_keys(store):

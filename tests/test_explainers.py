@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 from attentest.corpus.batch import IndexedSplit
-from attentest.evidence import erasure, explainers_presence
+from attentest.evidence import erasure, explainers_captum, explainers_path, explainers_presence
 from attentest.evidence.decisions import predicted
 from attentest.evidence.explainers import EXPLAINERS, Effort, attention_of, explain
 from attentest.evidence.explainers_lime import PENALTY, WIDTH, drawn_parts, lime, nearness, ridge
@@ -182,6 +182,25 @@ def test_passes_of_few_steps_change_nothing(monkeypatch):
     torch.testing.assert_close(integrated_gradients(model, reading, steps=7), together)
 
 
+def test_short_texts_do_not_go_the_way_of_long_ones(monkeypatch):
+    """What stands on padding costs as much as a word, so texts of alike length go together."""
+    corpus = toy_corpus(lengths=(3, 40, 4, 3, 2, 39, 1))
+    model = in_double(toy_model(corpus, encoder="transformer", hidden=6))
+    reading, places = read(model, corpus), []
+    together = integrated_gradients(model, reading, steps=2)
+    often = type(model).read
+
+    def counted(self, batch, **more):
+        places.append(batch.mask.numel())
+        return often(self, batch, **more)
+
+    monkeypatch.setattr(type(model), "read", counted)
+    monkeypatch.setattr(erasure, "FLOATS", 2 * explainers_path._floats(model, 40))
+    apart = integrated_gradients(model, reading, steps=2)
+    torch.testing.assert_close(apart, together, atol=1e-12, rtol=0)
+    assert sum(places) < 0.5 * 2 * reading.batch.mask.numel()
+
+
 def shapley_by_subsets(model, reading, row):
     """The definition: what a unit adds to every subset of the others, weighted by how often it meets it."""
     units = int(reading.mask[row].sum())
@@ -321,3 +340,12 @@ def test_no_effort_is_refused(ask):
     model = toy_model(corpus)
     with pytest.raises(Refusal, match="at least"):
         ask(model, read(model, corpus))
+
+
+@pytest.mark.parametrize("name", ["captum-lime", "captum-kernel-shap"])
+def test_without_captum_its_explainers_say_how_to_get_it(name, monkeypatch):
+    corpus = toy_corpus()
+    model = toy_model(corpus, encoder="average")
+    monkeypatch.setattr(explainers_captum.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(Refusal, match=r"pip install 'attentest\[captum\]'"):
+        explain(model, read(model, corpus), rng=seeded(), names=(name,))

@@ -1,20 +1,24 @@
 """Explainers beside Captum's, where that is installed: another hand, the same numbers."""
 
+import importlib
 import itertools
 
 import pytest
 import torch
 
+from attentest.evidence.explainers import BY_CAPTUM, EXPLAINERS, Effort, explain
+from attentest.evidence.explainers_captum import captum_kernel_shap, captum_lime
 from attentest.evidence.explainers_lime import WIDTH, drawn_parts, lime
 from attentest.evidence.explainers_path import integrated_gradients
 from attentest.evidence.explainers_presence import answers_to_parts, explained
 from attentest.evidence.explainers_shapley import over_orders
 from attentest.model.decoder import distribution
 from attentest.model.selection import selected_batch
+from tests.families import made
 from tests.test_explainers import read, seeded
 from tests.toys import in_double, toy_corpus, toy_model
 
-captum = pytest.importorskip("captum.attr")
+captum = pytest.importorskip("captum.attr", reason="needs the extra `captum`")
 UNITS = 5
 
 
@@ -46,7 +50,7 @@ def test_shapley_values(asked):
 
 
 def test_lime(asked):
-    linear = pytest.importorskip("captum._utils.models.linear_model")
+    linear = importlib.import_module("captum._utils.models.linear_model")
     model, reading = asked
     parts = iter([reading.mask[0], *drawn_parts(reading.mask, 60, rng=seeded(2))[0]])
 
@@ -66,3 +70,44 @@ def test_lime(asked):
     found = theirs.attribute(torch.ones(1, UNITS).double(), n_samples=61)
     ours = lime(model, reading, rng=seeded(2), samples=60)
     torch.testing.assert_close(ours, found.double().view(1, UNITS), atol=1e-6, rtol=0)
+
+
+def test_kernel_shap_comes_to_the_shapley_values(asked):
+    """Captum draws how many units a part has, so its regression is our mean over all orders up to noise."""
+    model, reading = asked
+    exact = over_orders(model, reading, torch.tensor([*itertools.permutations(range(UNITS))])[None])
+    found = captum_kernel_shap(model, reading, rng=seeded(), samples=2000)
+    assert float((found - exact).norm() / exact.norm()) < 0.1
+
+
+def test_captums_own_lime_is_captums(asked):
+    model, reading = asked
+    seed = int(torch.randint(2**62, (), generator=seeded(3)))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        theirs = captum.Lime(lambda there: answers_to_parts(model, reading, there.bool()[:, None])[:, 0])
+        expected = theirs.attribute(torch.ones(1, UNITS), n_samples=40)
+    before = torch.get_rng_state()
+    found = captum_lime(model, reading, rng=seeded(3), samples=40)
+    torch.testing.assert_close(found, expected.double(), atol=1e-6, rtol=0)
+    assert torch.equal(before, torch.get_rng_state()), "what Captum draws is drawn apart"
+
+
+@pytest.mark.parametrize("kind", ["toy", "bert"])
+def test_they_are_asked_by_name_and_know_padding(kind):
+    if kind == "bert":
+        model, batch = made("bert", double=True, head=0)
+        with torch.no_grad():
+            reading = model.read(batch)
+    else:
+        corpus = toy_corpus(lengths=(4, 1, 6))
+        model = in_double(toy_model(corpus, encoder="average"))
+        reading = read(model, corpus)
+    said = explain(model, reading, rng=seeded(), effort=Effort(samples=400), names=tuple(BY_CAPTUM))
+    assert [*said] == ["captum-lime", "captum-kernel-shap"] and not BY_CAPTUM.keys() & EXPLAINERS.keys()
+    several, about = reading.mask.sum(1) > 1, explained(model, reading)
+    for values in said.values():
+        assert values.isnan().any(1).tolist() == (~several).tolist()
+        assert (values[several][~reading.mask[several]] == 0).all()
+    whole = (about.probability - about.unread)[several]
+    torch.testing.assert_close(said["captum-kernel-shap"][several].sum(1), whole, atol=1e-3, rtol=0)

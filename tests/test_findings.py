@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from attentest.findings import (
+    ablation,
     adversary,
     communication,
     deception,
@@ -37,6 +38,7 @@ from attentest.findings.group_means import MOST_CLASSES
 from attentest.findings.record import COLUMNS, Finding, to_frame
 from attentest.refusal import Refusal
 from tests.observed import adversary_rows, concluded, importance_rows, one, texts
+from tests.observed_ablation import ablated_rows
 from tests.observed_communication import communication_rows
 from tests.observed_dispersion import dispersion_rows
 from tests.observed_explainers import explainer_rows
@@ -162,6 +164,7 @@ CONCLUSIONS = {
     "deception": (deception.conclude, deception_rows),
     "communication": (communication.conclude, communication_rows),
     "explainers": (explainers.conclude, explainer_rows),
+    "ablation": (ablation.conclude, ablated_rows),
 }
 every = pytest.mark.parametrize("conclude, make", CONCLUSIONS.values(), ids=CONCLUSIONS)
 

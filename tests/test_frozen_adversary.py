@@ -209,6 +209,26 @@ def test_what_is_undefined_is_counted_and_nothing_crashes(lengths):
     assert math.isnan(curve["estimate"]) and curve["why"] == frozen_adversary.NOT_ON_THE_CURVE
 
 
+def one_word_each(model):
+    for parameter in model.attention.parameters():
+        parameter.data.mul_(1e4)
+
+
+def test_a_base_with_a_support_of_one_and_one_answer_can_be_left():
+    def spoil(model):
+        one_word_each(model)
+        model.decoder.dense.bias.data.fill_(1e3)
+
+    rows, _ = observed(
+        FrozenAdversary(**QUICK), toy_corpus(), spoil, hidden=5, projection="sparsemax", attention="dot"
+    )
+    base = rows[rows["subject"] == "trained"]
+    assert (base["max_attention"] == 1).all() and set(base["predicted"]) == {"yes"}
+    found = concluded(rows.assign(seed=0), frozen_adversary.conclude)
+    free = one(found, "attention-jsd", "free lambda 0.01")
+    assert free["excluded"] == 1 and free["estimate"] > 0.5, "a weight of zero is told as a small one (A31)"
+
+
 def test_a_curve_is_read_off_between_neighbours_and_never_beyond_the_last():
     """Two texts; the base is right on both, adversaries at mean 0.6 and 0.2 on one and on both."""
     sample = Curve(

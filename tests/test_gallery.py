@@ -20,11 +20,14 @@ from attentest.figures.terminal import harmless
 from attentest.figures.writing import write
 from attentest.findings.cards import CARDS
 from attentest.findings.conclusions import CONCLUSIONS
+from attentest.findings.estimates import estimates_alone
 from attentest.refusal import Refusal
 from attentest.report import pictures, site
-from attentest.report.by_seed import MEANS, by_seed
+from attentest.report.by_seed import by_seed
 from attentest.report.examples import examples
+from attentest.report.lines import lines, measure_key
 from attentest.report.missing import failed
+from attentest.report.numbers import numbers
 from attentest.report.points import grid_points
 from attentest.report.reading import reading
 from attentest.report.rows import PointRows
@@ -35,7 +38,7 @@ from attentest.report.stored import Stored, StoredText
 from attentest.report.strips import LONGEST, STEPS, TEXTS, TOKENS, UNKNOWN, chunks, packed, words
 from attentest.store.cell import Cell
 from attentest.store.store import Store
-from tests.gallery import HOSTILE, put_everything
+from tests.gallery import HOSTILE, ROWS, put, put_corpus, put_everything
 from tests.gallery_texts import HUGE, LONG, put_texts, text_id
 
 
@@ -157,8 +160,43 @@ def test_a_texts_words_and_weights_lie_where_its_number_says(gallery):
         strips = taken(files[f"data/{found['weights']}-{part}.js"])[1][str(place)]
         assert found["ids"][n] == harmless(text_id(n)) and found["whole"][n]
         assert len(text["t"]) == len(strips["own"]) == (LONG if n == 1 else 3)
-        assert {"own", "gradient", "loo", "search", "exact", "top"} >= set(strips) > {"own", "top"}
+        kept = {"own", "gradient", "loo", "permuted", "search", "exact"}
+        assert kept | {"top", "effects"} >= set(strips) > {"own", "top"}
         assert text.get("r") == ([1] if n == 2 else None)
+
+
+def test_every_seed_has_its_texts_in_shards_of_its_own(gallery):
+    store, files = gallery
+    first = explored(files)
+    assert first["seeds"] == [
+        {"seed": 0, "name": "mine-bilstm-additive"},
+        {"seed": 1, "name": "mine-bilstm-additive-seed-1"},
+    ]
+    other = explored(files, "mine-bilstm-additive-seed-1")
+    rows = PointRows(point_of(store)).own("permutation")
+    own = rows[rows["seed"] == 1].set_index("id")["median_change"]
+    assert other["seed"] == 1 and other["seeds"] == first["seeds"] and other["texts"] == first["texts"]
+    assert other["numbers"]["change"] == pytest.approx([own[text_id(n)] for n in range(len(own))], rel=1e-4)
+    assert other["numbers"]["change"] != first["numbers"]["change"]
+    strips = [taken(files[f"data/{each['weights']}-0.js"])[1]["2"]["own"] for each in (first, other)]
+    assert strips[0] != strips[1], "and so has each its weights"
+
+
+def test_what_other_weights_do_is_beside_them_where_the_model_was_asked(gallery):
+    store, files = gallery
+    rows = PointRows(point_of(store)).own("ablation")
+    own = rows[rows["seed"] == 0].set_index("id")
+    strips = taken(files[f"data/{explored(files)['weights']}-0.js"])[1]
+    for number in (1, 2, 3):
+        row = own.loc[text_id(number)]
+        told = strips[str(number)]["effects"] if str(number) in strips else {}
+        for name in ("uniform", "permuted", "gradient", "loo", "rationale"):
+            change, says = told[name]
+            assert change == pytest.approx(row[f"{name}_change"], rel=1e-4)
+            assert says == harmless(row[f"{name}_predicted"])
+    assert strips["0"]["effects"] == {}, "of one unit nothing can be asked"
+    without = taken(files[f"data/{explored(files, 'mine-average-additive')['weights']}-0.js"])[1]
+    assert all(each["effects"] == {} for each in without.values())
 
 
 def test_models_of_a_corpus_share_its_words(gallery):
@@ -190,7 +228,7 @@ def test_without_rows_there_is_nothing_to_explore(gallery, monkeypatch):
     store, _ = gallery
     point = point_of(store)
     monkeypatch.setattr("attentest.report.stored.can_be_observed", lambda cell, store: False)
-    assert examples(PointRows(point)) is None and by_seed(PointRows(point)) == {}
+    assert not list(examples(PointRows(point))) and by_seed(PointRows(point)) == {}
 
 
 def test_of_a_report_in_one_file_only_the_texts_kept_whole_travel(gallery, monkeypatch):
@@ -207,20 +245,52 @@ def test_of_a_report_in_one_file_only_the_texts_kept_whole_travel(gallery, monke
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory):
+    """A grid point with every experiment; nobody looks at an interval here, so none is drawn."""
     store = Store(tmp_path_factory.mktemp("everything") / "store")
-    put_everything(store)
-    return store
+    with estimates_alone():
+        put_everything(store)
+    [point] = grid_points(Stored(store))
+    return point, by_seed(PointRows(point))
 
 
-@pytest.mark.parametrize("name", MEANS)
-def test_the_mean_of_the_seeds_numbers_is_the_finding(everything, name):
-    [point] = grid_points(Stored(everything))
-    experiment, measure = name.split("/")
-    at = "@0.01" if experiment == "adversary" else ""
-    found = point.of(experiment).row(f"{measure}{at}", "overall")
-    single_seeds = by_seed(PointRows(point))[name]
-    assert set(single_seeds) == {"0", "1"}
-    assert np.mean(list(single_seeds.values())) == pytest.approx(found["estimate"])
+def lines_of(point):
+    """Every number of the overview, by the name it has there."""
+    kept = [point.of(name) for name in dict.fromkeys(f.cell.config["experiment"] for f in point.findings)]
+    found = [line for finding in kept for line in lines(finding, point.tolerance).first]
+    return {measure_key(line.finding["experiment"], line.finding["measure"]): line.finding for line in found}
+
+
+@pytest.mark.parametrize("experiment", ROWS)
+def test_every_number_of_the_overview_is_there_by_seed_as_its_seed_alone_would_have_it(
+    everything, experiment
+):
+    point, found = everything
+    rows = PointRows(point).of(point.of(experiment))
+    plain = CONCLUSIONS[experiment].conclude(
+        rows[rows["seed"] == 1], mode="corrected", rng=np.random.default_rng(1)
+    )
+    said = {one.measure: one.estimate for one in plain if one.group == "overall"}
+    for key, line in lines_of(point).items():
+        if line["experiment"] == experiment:
+            alone = found.get(key, {}).get("1", math.nan)
+            assert alone == pytest.approx(said.get(line["measure"], math.nan), nan_ok=True), key
+
+
+def test_the_mean_of_the_seeds_numbers_is_the_finding_where_that_is_a_mean(everything):
+    point, found = everything
+    there = lines_of(point)
+    means = ("performance/f1", "importance/tau-loo", "adversary/emax-jsd-exact", "removal/fraction-attention")
+    for name in means:
+        assert set(found[name]) == {"0", "1"}
+        assert np.mean(list(found[name].values())) == pytest.approx(there[name]["estimate"])
+
+
+def test_of_one_seed_nothing_is_concluded_again(store, monkeypatch):
+    put(store, "importance", put_corpus(store), ROWS["importance"]().query("seed == 0"))
+    [point] = grid_points(Stored(store))
+    monkeypatch.setattr("attentest.report.by_seed.CONCLUSIONS", dict.fromkeys(CONCLUSIONS))
+    found = by_seed(PointRows(point))
+    assert found == {key: {"0": line["estimate"]} for key, line in lines_of(point).items()}
 
 
 def test_the_overviews_numbers_are_the_findings(gallery):
@@ -236,6 +306,15 @@ def test_the_overviews_numbers_are_the_findings(gallery):
         for name in ("estimate", "low", "high", "null", "n"):
             assert said["found"]["importance/tau-gradient"][name] == pytest.approx(found[name], rel=1e-4)
     assert told["absent"] == {"adr": "absent"}, "what was run is not absent, wherever its files are"
+
+
+def test_every_experiment_has_a_main_number_and_no_two_the_same_heading(everything):
+    point, found = everything
+    told = numbers([point], {point.file: found}, {}, {})
+    main = [one for one in told["measures"] if one["main"]]
+    asked = {key.split("/")[0] for key in lines_of(point)}
+    assert {one["experiment"] for one in main} == asked
+    assert len({one["heads"] for one in main}) == len(main)
 
 
 def test_what_failed_is_named_with_its_reason_and_what_was_only_planned_is_not(store):
@@ -279,7 +358,7 @@ def test_a_model_has_its_numbers_at_a_glance_and_the_way_to_its_texts(gallery):
     _, files = gallery
     page = files["mine-bilstm-additive.html"]
     glance = page[page.index('id="glance"') : page.index('id="importance"')]
-    assert glance.count('<tr><th scope="row">') == 5, "two taus, permutation, adversary, removal"
+    assert glance.count('<tr><th scope="row">') == 6, "two taus, permutation, adversary, removal, ablation"
     assert CARDS["importance/tau-gradient"].direction in glance
     assert 'href="explore-mine-bilstm-additive.html"' in page
 

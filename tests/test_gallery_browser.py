@@ -10,8 +10,6 @@ import pytest
 pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
-pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
 
 from attentest.figures.terminal import harmless
 from attentest.report import pictures
@@ -20,10 +18,11 @@ from attentest.report.pictures_jain_wallace import JAIN_WALLACE
 from attentest.report.single import single
 from attentest.report.site import build
 from attentest.store.store import Store
-from tests.browser import chromium
+from tests.browser import chromium, drawn, patient_page, until
 from tests.gallery import HOSTILE
 from tests.gallery_texts import LONG, put_failure, put_texts
 
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 pytestmark = pytest.mark.browser
 TEXTS = "explore-mine-bilstm-additive.html"
 
@@ -78,10 +77,9 @@ class Seen:
 
 @pytest.fixture
 def seen(browser, site):
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    told = Seen(context.new_page(), site)
-    yield told
-    context.close()
+    with patient_page(browser, viewport={"width": 1280, "height": 900}) as page:
+        told = Seen(page, site)
+        yield told
     assert not told.complaints
     assert all(url.startswith(("file:", "data:", "blob:", "about:")) for url in told.asked)
 
@@ -94,7 +92,23 @@ def state(page):
     return page.evaluate("Object.fromEntries(new URLSearchParams(location.hash.slice(1)))")
 
 
+def addressed(page, wanted):
+    """Go on once the address says so."""
+    until(page, lambda: wanted.items() <= state(page).items())
+
+
+def brushable(page):
+    """The scatter, once it is drawn and listens."""
+    chart = page.locator(".chart:not([aria-busy=true]) canvas")
+    chart.wait_for()
+    return chart
+
+
 # --- the explorer
+
+
+def lengths(page):
+    return [int(c.replace(",", "")) for c in page.locator("table.texts td:nth-child(4)").all_inner_texts()]
 
 
 def test_filters_narrow_the_table_and_are_in_the_address(seen):
@@ -102,28 +116,25 @@ def test_filters_narrow_the_table_and_are_in_the_address(seen):
     page.get_by_text("40 of 40 texts").wait_for()
     page.get_by_label("length, least").fill("200")
     page.get_by_label("length, least").press("Tab")
+    addressed(page, {"in.length": "200~"})
     page.get_by_role("button", name="length").click()
-    shown = [
-        int(cell.replace(",", "")) for cell in page.locator("table.texts td:nth-child(4)").all_inner_texts()
-    ]
+    expect(page.locator("table.texts th[aria-sort=descending]")).to_have_count(1)
+    shown = lengths(page)
     assert shown and min(shown) >= 200 and shown == sorted(shown, reverse=True)
     assert state(page) == {"in.length": "200~", "sort": "length"}
-    again = seen.go(TEXTS, "in.length=200~&sort=length")
-    again.locator("table.texts").wait_for()
-    found = [int(c.replace(",", "")) for c in again.locator("table.texts td:nth-child(4)").all_inner_texts()]
-    assert found == shown
+    again = drawn(seen.go(TEXTS, "in.length=200~&sort=length"))
+    assert lengths(again) == shown
     again.get_by_role("button", name="Clear all").click()
     again.get_by_text("40 of 40 texts").wait_for()
 
 
-def test_a_brush_over_the_points_keeps_their_texts(seen):
+@pytest.mark.parametrize("end", [(0.7, 0.6), (1.05, 1.1)], ids=["within", "beyond the edge"])
+def test_a_brush_over_the_points_keeps_their_texts(seen, end):
     page = seen.go(TEXTS)
-    chart = page.locator(".chart canvas")
-    chart.wait_for()
-    box = chart.bounding_box()
+    box = brushable(page).bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.2)
     page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.6, steps=5)
+    page.mouse.move(box["x"] + box["width"] * end[0], box["y"] + box["height"] * end[1], steps=5)
     page.mouse.up()
     page.wait_for_url(re.compile(r"in.jsd"))
     low, high = (float(end) for end in state(page)["in.jsd"].split("~"))
@@ -136,8 +147,7 @@ def test_a_brush_over_the_points_keeps_their_texts(seen):
 
 
 def test_texts_are_read_with_keys_and_every_weighting_is_beside_its_effect(seen):
-    page = seen.go(TEXTS, "whole=yes")
-    page.locator("table.texts").wait_for()
+    page = drawn(seen.go(TEXTS, "whole=yes"))
     page.keyboard.press("j")
     page.locator(".strips .column").first.wait_for()
     first = state(page)["text"]
@@ -156,11 +166,86 @@ def test_texts_are_read_with_keys_and_every_weighting_is_beside_its_effect(seen)
         "exact adversary",
         "uniform",
     ]
-    told = page.locator("table.effects tbody th").all_inner_texts()
-    assert told == [*lanes, "human rationale"]
-    assert "output changes by" in page.locator("table.effects").inner_text()
+    assert list(effects(page)) == [*lanes, "human rationale"]
+    assert not [cells for cells in effects(page).values() if cells[1] == "not asked"]
     page.keyboard.press("k")
     page.wait_for_url(re.compile(r"t0001"))
+
+
+def effects(page):
+    """By the name of each weighting: what is said under it, how far the output moves, what else is known."""
+    rows = page.locator("table.effects tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.children].map(cell => cell.innerText))"
+    )
+    return {name: cells for name, *cells in rows}
+
+
+def test_where_no_model_was_asked_the_strip_says_so_and_an_adversary_says_its_bound(seen):
+    asked, not_asked = TEXTS, TEXTS.replace("bilstm", "average")
+    page = seen.go(asked, "text=t0002")
+    page.locator(".strips .column").first.wait_for()
+    told, flips = effects(page), page.locator("table.effects td.wrong")
+    own = told["attention"][0]
+    assert flips.all_inner_texts() == [says for says, *_ in told.values() if says.endswith(" (flips)")]
+    for name in ("uniform", "one permutation", "gradient", "leave-one-out", "human rationale"):
+        says, moved, _ = told[name]
+        assert 0 <= float(moved) <= 1 and says in (own, f"{'no' if own != 'no' else HOSTILE.label} (flips)")
+    for name in ("search", "exact adversary"):
+        assert told[name][:2] == ["–", "≤ 0.01"] and told[name][2].startswith("JSD from attention 0.")
+    page = seen.go(not_asked, "text=t0002")
+    page.locator(".strips .column").first.wait_for()
+    told = effects(page)
+    assert told["uniform"][:2] == told["one permutation"][:2] == ["–", "not asked"]
+
+
+def test_every_seed_has_its_own_texts_and_address_and_comes_when_it_is_asked_for(seen):
+    page = drawn(seen.go(TEXTS, "text=t0003"))
+    page.locator(".strips .column").first.wait_for()
+    first = effects(page)
+    assert not [url for url in seen.asked if "seed-1" in url]
+    page.get_by_label("Model of").select_option("1")
+    addressed(page, {"seed": "1", "text": "t0003"})
+    until(page, lambda: effects(page) != first)
+    second = effects(page)
+    assert [url for url in seen.asked if url.endswith("-seed-1.js")]
+    page.locator("h1").click()  # away from the choice, whose keys are its own
+    page.keyboard.press("j")
+    page.get_by_role("heading", name="t0004").wait_for()
+    page.keyboard.press("k")
+    page.get_by_role("heading", name="t0003").wait_for()
+    again = seen.go(TEXTS, "text=t0003&seed=1")
+    again.locator(".strips .column").first.wait_for()
+    assert effects(again) == second
+    expect(again.get_by_label("Model of")).to_have_value("1")
+    again.get_by_label("Model of").select_option("0")
+    until(again, lambda: effects(again) == first)
+    assert "seed" not in state(again)
+    strange = seen.go(TEXTS, "text=t0003&seed=77")
+    strange.locator(".strips .column").first.wait_for()
+    assert effects(strange) == first, "a seed that is not there is the first"
+
+
+def test_filters_and_a_brush_narrow_together_and_the_keys_stay_within(seen):
+    page = seen.go(TEXTS, "in.jsd=0.1~0.6&in.max_attention=0~1&label=no&in.tau_gradient=0.2~&whole=yes")
+    brushable(page)
+    data = page.evaluate("attentest.need('mine-bilstm-additive')")
+    kept = [
+        name
+        for n, name in enumerate(data["ids"])
+        if data["labels"][data["label"][n]] == "no"
+        and data["whole"][n]
+        and 0.1 <= (data["numbers"]["jsd"][n] or -1) <= 0.6
+        and (data["numbers"]["tau_gradient"][n] or -1) >= 0.2
+    ]
+    assert 1 < len(kept) < 40
+    expect(page.locator("table.texts tbody th bdi")).to_have_text(kept)
+    for name in (*kept, kept[-1]):  # and no further
+        page.keyboard.press("j")
+        page.get_by_role("heading", name=name, exact=True).wait_for()
+        addressed(page, {"text": name})
+    expect(page.locator("section.text")).not_to_contain_text("outside the filters")
+    page = seen.go(TEXTS, "text=t0039&whole=yes")
+    expect(page.locator("section.text")).to_contain_text("outside the filters")
 
 
 def test_a_text_of_four_thousand_words_opens_folds_and_is_filled_as_one_scrolls(seen):
@@ -171,14 +256,14 @@ def test_a_text_of_four_thousand_words_opens_folds_and_is_filled_as_one_scrolls(
     page.locator(".strips").focus()
     for _ in range(3):
         page.keyboard.press("ArrowRight")
-    assert "word2 (3 of 4000): attention 0.000" in page.locator(".readout").inner_text()
+    expect(page.locator(".readout")).to_contain_text("word2 (3 of 4000): attention 0.000")
     written = seen.saved(page.locator("section.text button[data-export=csv]"))
     table = list(csv.reader(io.StringIO(written.decode())))
     assert len(table) == LONG + 1 and table[0][:3] == ["place", "word", "attention"]
     assert sum(float(row[2]) for row in table[1:]) == pytest.approx(1, abs=0.05)
     again = seen.go(TEXTS, "text=t0001")
     again.get_by_label("fold what no lane weighs").wait_for()
-    assert "word" in again.locator(".strips").inner_text()
+    expect(again.locator(".strips")).to_contain_text("word")
 
 
 def test_where_sentences_are_weighed_a_column_is_a_sentence(seen):
@@ -203,34 +288,33 @@ def page_safe(words):
 
 
 def test_any_axis_stands_against_any_other_and_what_is_missing_says_why(seen):
-    page = seen.go("index.html")
-    page.locator("table.grid").wait_for()
-    assert page.locator("table.grid thead th").all_inner_texts()[-1] == "cnn"
-    assert page.locator("table.grid td.missing").all_inner_texts() == ["failed: out of <b>memory</b>"]
+    page = drawn(seen.go("index.html"))
+    expect(page.locator("table.grid thead th").last).to_have_text("cnn")
+    expect(page.locator("table.grid td.missing")).to_have_text(["failed: out of <b>memory</b>"])
     page.get_by_label("Only encoder").select_option("")
     page.get_by_label("Rows", exact=True).select_option("experiment")
-    page.wait_for_url(re.compile(r"rows=experiment"))
+    expect(
+        page.locator("table.grid tbody th").filter(has_text="τ of attention and gradients")
+    ).to_be_visible()
     rows_ = page.locator("table.grid tbody tr")
     said = {row.locator("th").inner_text().split("\n")[0]: row.locator("td") for row in rows_.all()}
     assert said["τ of attention and gradients"].all_inner_texts()[2].startswith("failed")
     removed = next(cells for head, cells in said.items() if head.startswith("share of items"))
     assert removed.all_inner_texts()[::2] == ["not run", "not run"], "removal was asked of one model only"
     page.get_by_label("Columns", exact=True).select_option("seed")
-    assert "all seeds" in page.locator("table.grid thead").inner_text()
-    here = page.url
-    again = seen.go("index.html", here.split("#")[1])
-    again.locator("table.grid").wait_for()
-    assert again.get_by_label("Columns", exact=True).input_value() == "seed"
+    expect(page.locator("table.grid thead")).to_contain_text("all seeds")
+    again = seen.go("index.html", page.url.split("#")[1])
+    expect(again.get_by_label("Columns", exact=True)).to_have_value("seed")
 
 
 def test_cells_of_one_number_share_its_axis(seen):
     page = seen.go("index.html", "rows=corpus&columns=encoder&measure=importance/tau-gradient")
-    page.locator("table.grid").wait_for()
+    drawn(page)
     assert (
         len(set(page.locator("table.grid thead svg").evaluate_all("all => all.map(e => e.ariaLabel)"))) == 1
     )
     page.get_by_label("Order of rows").select_option("falling")
-    assert state(page)["sort"] == "falling"
+    addressed(page, {"sort": "falling"})
 
 
 def test_two_models_differ_by_the_difference_of_their_numbers(seen):
@@ -242,7 +326,7 @@ def test_two_models_differ_by_the_difference_of_their_numbers(seen):
     )
     assert apart == pytest.approx(other - one, abs=2e-3)
     page.get_by_role("button", name="Swap").click()
-    assert state(page)["a"] == "mine-bilstm-additive.html"
+    addressed(page, {"a": "mine-bilstm-additive.html"})
     page.get_by_label("Compare").select_option("seeds")
     page.locator("table.compared thead").get_by_text("seed 1").wait_for()
 
@@ -252,12 +336,11 @@ def test_two_models_differ_by_the_difference_of_their_numbers(seen):
     [("index.html", "#arranged"), ("compare.html", "main"), (TEXTS, "main .beside ~ .exits")],
 )
 def test_every_view_can_be_taken_away_as_picture_and_table(seen, name, where):
-    page = seen.go(name, "" if name != TEXTS else "x=length")
-    page.locator("table.grid, table.compared, table.texts").first.wait_for()
+    page = drawn(seen.go(name, "" if name != TEXTS else "x=length"))
     scope = page.locator(where).first
-    drawn = ElementTree.fromstring(seen.saved(scope.locator("[data-export=svg]").first))
-    said = " ".join(drawn.itertext())
-    assert drawn.tag.endswith("svg") and ("bilstm" in said or "t0001" in said)
+    picture = ElementTree.fromstring(seen.saved(scope.locator("[data-export=svg]").first))
+    said = " ".join(picture.itertext())
+    assert picture.tag.endswith("svg") and ("bilstm" in said or "t0001" in said)
     assert seen.saved(scope.locator("[data-export=png]").first).startswith(b"\x89PNG")
     table = list(csv.reader(io.StringIO(seen.saved(scope.locator("[data-export=csv]").first).decode())))
     assert len(table) >= 3 and len({len(row) for row in table}) == 1
@@ -265,7 +348,7 @@ def test_every_view_can_be_taken_away_as_picture_and_table(seen, name, where):
 
 def test_the_scatter_and_the_strips_can_be_taken_away(seen):
     page = seen.go(TEXTS, "text=t0003")
-    page.locator(".chart canvas").wait_for()
+    brushable(page)
     page.locator(".strips .column").first.wait_for()
     chart = page.locator(".beside .exits")
     assert b"<svg" in seen.saved(chart.locator("[data-export=svg]"))
@@ -276,9 +359,8 @@ def test_the_scatter_and_the_strips_can_be_taken_away(seen):
 
 
 def test_a_figure_has_its_numbers_and_its_picture(seen):
-    page = seen.go("mine-bilstm-additive.html")
+    page = drawn(seen.go("mine-bilstm-additive.html"))
     figure = page.locator("figure", has=page.locator("[data-export=csv]")).last
-    figure.locator("[data-export=csv]").wait_for()
     assert len(seen.saved(figure.locator("[data-export=csv]"))) > 100
     assert seen.saved(figure.locator("[data-export=png]")).startswith(b"\x89PNG")
 
@@ -289,23 +371,20 @@ def test_a_figure_has_its_numbers_and_its_picture(seen):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 800, 1280])
 def test_no_page_is_wider_than_its_window(browser, site, width, scheme):
-    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    told = Seen(context.new_page(), site)
-    for name in ("index.html", "mine-bilstm-additive.html", "compare.html", "catalogue.html"):
-        page = told.go(name)
-        page.wait_for_load_state("networkidle")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-    page = told.go(TEXTS, "text=t0001")
-    page.locator(".strips .column").first.wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    context.close()
+    with patient_page(browser, viewport={"width": width, "height": 800}, color_scheme=scheme) as page:
+        told = Seen(page, site)
+        for name in ("index.html", "mine-bilstm-additive.html", "compare.html", "catalogue.html"):
+            drawn(told.go(name))
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        told.go(TEXTS, "text=t0001").locator(".strips .column").first.wait_for()
+        brushable(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert not told.complaints
 
 
 def test_what_can_be_used_has_a_name(seen):
     for name in ("index.html", "compare.html", TEXTS):
-        page = seen.go(name)
-        page.locator("main button").first.wait_for()
+        page = drawn(seen.go(name))
         unnamed = page.evaluate(
             """[...document.querySelectorAll("button, select, input, a[href], svg[role=img]")].filter(e =>
                 !(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.[0]?.textContent.trim()))
@@ -326,20 +405,18 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_words_stand_out_from_their_ground(browser, site, scheme):
-    context = browser.new_context(color_scheme=scheme)
-    page = Seen(context.new_page(), site).go("index.html")
-    page.locator("table.grid").wait_for()
-    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    for element in ("h1", ".about", "main a", "small", "button", ".verdict", ".named"):
-        inks = page.locator(element).evaluate_all("all => all.map(e => getComputedStyle(e).color)")
-        assert all(contrast(ink, ground) >= 4.5 for ink in inks), element
-    context.close()
+    with patient_page(browser, color_scheme=scheme) as page:
+        drawn(Seen(page, site).go("index.html"))
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        for element in ("h1", ".about", "main a", "small", "button", ".verdict", ".named"):
+            inks = page.locator(element).evaluate_all("all => all.map(e => getComputedStyle(e).color)")
+            assert all(contrast(ink, ground) >= 4.5 for ink in inks), element
 
 
 def test_one_file_does_what_the_folder_does(seen):
     page = seen.go("", file="one.html")
     page.locator("table.grid").wait_for()
-    assert page.title() == "attentest: overview"
+    expect(page).to_have_title("attentest: overview")
     page.locator(".here table.overview a").first.click()
     page.wait_for_url(re.compile(r"page=mine-average-additive.html"))
     page.locator(".here").get_by_text("Explore its texts").click()
@@ -347,5 +424,5 @@ def test_one_file_does_what_the_folder_does(seen):
     page.keyboard.press("j")
     page.locator(".here .strips .column").first.wait_for()
     page.locator(".here .chart canvas").wait_for()
-    assert state(page)["page"] == "explore-mine-average-additive.html"
-    assert page.locator("[data-page].here").count() == 1
+    addressed(page, {"page": "explore-mine-average-additive.html"})
+    expect(page.locator("[data-page].here")).to_have_count(1)

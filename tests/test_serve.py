@@ -27,7 +27,9 @@ from attentest.web.contract import LARGEST
 from attentest.web.server import CONNECTIONS, SECONDS, bound
 from attentest.web.site import OWN
 from tests.gallery import put, put_corpus
-from tests.serving import TEXT, application, fetched, put_kind, served
+from tests.serving import AT_MOST, TEXT, application, eventually, fetched, put_kind, served
+
+ASKED = b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +40,26 @@ def app(tmp_path_factory):
     return app
 
 
-def said_to(address, sent, wait=10.0):
-    """Everything that the server says to these bytes."""
+def connected(address):
     host, port = address.split(":")
-    with socket.create_connection((host, int(port)), timeout=wait) as connection:
+    return socket.create_connection((host, int(port)), timeout=AT_MOST)
+
+
+def said_to(address, sent):
+    """Everything that the server says to these bytes."""
+    with connected(address) as connection:
         connection.sendall(sent)
         heard = b""
         while part := connection.recv(65536):
             heard += part
     return heard
+
+
+def welcome(address):
+    """Whether a question is answered, and not turned away."""
+    with suppress(ConnectionError):
+        return said_to(address, ASKED).startswith(b"HTTP/1.0 200 ")
+    return False
 
 
 # --- the server
@@ -93,8 +106,7 @@ def test_a_question_that_is_too_large_is_not_read(app):
     with served(app) as address:
         for size in (LARGEST + 1, 10**11, 10**40):
             head = f"POST /api/read HTTP/1.0\r\nHost: localhost\r\nContent-Length: {size}\r\n\r\n".encode()
-            host, port = address.split(":")
-            with socket.create_connection((host, int(port)), timeout=10) as connection:
+            with connected(address) as connection:
                 connection.sendall(head + b"x" * 1000)
                 connection.shutdown(socket.SHUT_WR)
                 assert connection.recv(100).startswith(b"HTTP/1.0 413 ")
@@ -102,8 +114,7 @@ def test_a_question_that_is_too_large_is_not_read(app):
 
 def test_who_sends_too_slowly_is_let_go(app):
     with served(app, seconds=0.3) as address:
-        host, port = address.split(":")
-        with socket.create_connection((host, int(port)), timeout=20) as connection:
+        with connected(address) as connection:
             for sign in b"GET / HTTP":  # each byte comes in time, all of them do not
                 try:
                     connection.sendall(bytes([sign]))
@@ -112,26 +123,17 @@ def test_who_sends_too_slowly_is_let_go(app):
                 time.sleep(0.1)
             with suppress(ConnectionError):
                 assert connection.recv(100) == b""
-        assert fetched(address, "/")[0] == 200
+        # Others are answered; on a busy machine we may be too slow ourselves, and are let go then.
+        assert eventually(lambda: welcome(address))
 
 
 def test_no_more_connections_than_there_are_places(app):
     with served(app, most=2) as address:
-        host, port = address.split(":")
-        held = [socket.create_connection((host, int(port)), timeout=10) for _ in range(2)]
-        heard = b""
-        for _ in range(100):  # the two are taken as soon as their threads have begun
-            heard = said_to(address, b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
-            if b" 503 " in heard:
-                break
-        assert heard.startswith(b"HTTP/1.0 503 ")
+        held = [connected(address) for _ in range(2)]  # taken in this order, so before whoever comes next
+        assert said_to(address, ASKED).startswith(b"HTTP/1.0 503 ")
         for connection in held:
             connection.close()
-        for _ in range(200):
-            if fetched(address, "/")[0] == 200:
-                return
-            time.sleep(0.02)
-        pytest.fail("places were not given back")
+        assert eventually(lambda: welcome(address)), "places are given back"
 
 
 def test_a_mistake_of_ours_is_said_and_shown(app, capsys, monkeypatch):
@@ -242,7 +244,7 @@ def started(store, tmp_path, *words, before=""):
 
 def ended(process):
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=AT_MOST)
     return process.returncode, out, err
 
 

@@ -37,7 +37,7 @@ class AuditResult:
     @cached_property
     def criteria(self) -> list[Judgement]:
         """What the findings say, criterion by criterion."""
-        return judged(self.findings)
+        return judged(self.findings, {**self.audit.left_out, **self.audit.empty})
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -85,8 +85,8 @@ def audit(
     """Is this attention an explanation? Of a corpus, the test split is asked about.
 
     `model` is one of ours, a Hugging Face classifier with its `tokenizer`, or an adapter with its `labels`;
-    `attention` chooses among those of a transformer: layer, head, words, special_tokens. `budget` is quick,
-    standard or full; `watcher` hears how many of the questions are done.
+    `attention` chooses among those of a transformer: kind, layer, head, words, special_tokens. `budget` is
+    quick, standard or full; `watcher` hears how many of the questions are done.
     """
     subject: AttentionModel = taken_in(model, tokenizer=tokenizer, labels=labels, attention=attention)
     examples = data.test if isinstance(data, Corpus) else tuple(data)

@@ -17,11 +17,16 @@ def audit(
     text: Annotated[str, typer.Option(help="The column that holds each text.")],
     label: Annotated[str, typer.Option(help="The column that holds each label.")],
     query: Annotated[str | None, typer.Option(help="The column of the second text, if any.")] = None,
+    rationale: Annotated[str | None, typer.Option(help="The column of words that people marked.")] = None,
     labels: Annotated[
         str | None, typer.Option(help="The model's classes in their order, as in no,yes.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write to this file: .html, .md or .json.")] = None,
     budget: Annotated[str, typer.Option(help="quick, standard or full.")] = "standard",
+    attention: Annotated[
+        str | None,
+        typer.Option(help="A transformer's row (the default), rollout, flow, value-norm or gradient."),
+    ] = None,
     layer: Annotated[
         int | None, typer.Option(help="The transformer's layer; -1, the last, by default.")
     ] = None,
@@ -48,15 +53,15 @@ def audit(
     if out is not None:
         check_out(out)
     check_budget(budget)
-    corpus = read_table(data, text=text, label=label, query=query, lower=lower)
+    corpus = read_table(data, text=text, label=label, query=query, rationale=rationale, lower=lower)
     examples = [example for split in corpus.splits().values() for example in split]
     examples.sort(key=lambda example: int(example.id.rpartition("-")[2]))
-    chosen: dict[str, Any] = {"layer": layer, "head": head}
-    attention = {name: value for name, value in chosen.items() if value is not None}
-    attention |= {"words": False} if sub_words else {}
-    attention |= {"special_tokens": True} if special_tokens else {}
+    named: dict[str, Any] = {"kind": attention, "layer": layer, "head": head}
+    chosen = {name: value for name, value in named.items() if value is not None}
+    chosen |= {"words": False} if sub_words else {}
+    chosen |= {"special_tokens": True} if special_tokens else {}
     names = None if labels is None else tuple(name.strip() for name in labels.split(","))
-    subject = fetched(model, labels=names, attention=attention, network=network, remote_code=remote_code)
+    subject = fetched(model, labels=names, attention=chosen, network=network, remote_code=remote_code)
     with counting(f"audit of {model}") as watcher:
         result = ask(subject, examples, budget=budget, name=model, watcher=watcher)
     document = {**result.document, "out": None if out is None else str(result.save(out))}

@@ -54,6 +54,7 @@ def corpora_add(
     text: Annotated[str, typer.Option(help="The column of texts.")],
     label: Annotated[str, typer.Option(help="The column of labels.")],
     query: Annotated[str | None, typer.Option(help="The column of questions, if any.")] = None,
+    rationale: Annotated[str | None, typer.Option(help="The column of marked words, if any.")] = None,
     data_dir: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -61,6 +62,6 @@ def corpora_add(
     from attentest.corpus.registered import register
     from attentest.figures.documents import show_added
 
-    corpus = register(name, file, text=text, label=label, query=query, data_dir=data_dir)
+    corpus = register(name, file, text=text, label=label, query=query, rationale=rationale, data_dir=data_dir)
     counts = {split: sum(labels.values()) for split, labels in corpus.counts().items()}
     print_document({"corpus": name, "texts": counts, "labels": list(corpus.labels)}, as_json, show_added)

@@ -49,7 +49,7 @@ def serve(
     from attentest.web.guard import Guard
     from attentest.web.server import bound
     from attentest.web.shelf import Shelf
-    from attentest.web.site import place
+    from attentest.web.site import links, place
 
     guard = Guard(host=host, token=token)
     guard.check()
@@ -59,6 +59,7 @@ def serve(
         pages, missing = _pages(here, folder, data_dir, include_text)
         live, why = _live(here)
         shelf = Shelf(here, private)
+        pages |= links(one.key for one in shelf.models() if live is not None and not one.unreadable)
         server.listen(
             Application(
                 guard=guard, shelf=shelf, pages=pages, live=live, why=why, version=version("attentest")

@@ -6,13 +6,13 @@ Each question is asked by the code of the studies, so that a number means here w
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
-from attentest.bench.auditing_questions import BUDGETS, NO_NULL, QUESTIONS, Auditing, Budget
+from attentest.bench.auditing_questions import BUDGETS, QUESTIONS, Auditing, Budget
 from attentest.bench.auditing_subject import Audited, on_the_bench, untrained
 from attentest.corpus.example import Example
 from attentest.findings.record import Finding, to_frame
@@ -35,6 +35,7 @@ class Audit:
     findings: list[Finding] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)  # by question or control, why
+    empty: dict[str, str] = field(default_factory=dict)  # by experiment/measure, why no text has a value
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -98,12 +99,13 @@ def _twin(subject: Audited, found: Audit) -> Audited | None:
 
 
 def _ask(name: str, audit: Auditing, found: Audit) -> None:
-    if name in audit.budget.without:
-        found.left_out[name] = f"The budget {found.budget!r} leaves it out; {_enough(name)} has it."
-        return
     question, begun = QUESTIONS[name], time.monotonic()
     number = list(QUESTIONS).index(name)
     try:
+        question.check(name, audit)
+        if name in audit.budget.without:
+            found.left_out[name] = f"The budget {found.budget!r} leaves it out; {_enough(name)} has it."
+            return
         rows = pd.DataFrame(question.observe(audit, np.random.default_rng([SEED, number])))
     except Refusal as refusal:
         found.left_out[name] = str(refusal)
@@ -112,17 +114,27 @@ def _ask(name: str, audit: Auditing, found: Audit) -> None:
     findings = question.conclude(rows, mode="corrected", rng=np.random.default_rng([SEED, number, 1]))
     found.findings += [finding for finding in findings if finding.n]
     found.seconds[name] = round(time.monotonic() - begun, 3)
-    found.left_out |= _empty(findings, NO_NULL if audit.foreign and name == "importance" else "")
+    empty = _empty(findings, audit.lacks(name))
+    found.empty |= {f"{name}/{measure}": why for measure, why in empty.items()}
+    found.left_out |= _in_short(name, empty)
 
 
 def _empty(findings: Sequence[Finding], why: str) -> dict[str, str]:
     """Measures that no text has a value for are no numbers to print, but their absence must be known."""
-    by_reason: dict[str, list[str]] = {}
-    for finding in findings:
-        if not finding.n and finding.group == "overall":
-            by_reason.setdefault(why or finding.why or "no text has a value", []).append(finding.measure)
     return {
-        f"{findings[0].experiment}: {measures[0]}" + (f" and {more} more" if more else ""): reason
+        finding.measure: why or finding.why or "no text has a value"
+        for finding in findings
+        if not finding.n and finding.group == "overall"
+    }
+
+
+def _in_short(name: str, empty: Mapping[str, str]) -> dict[str, str]:
+    """The first measure of every reason, and how many more it holds for."""
+    by_reason: dict[str, list[str]] = {}
+    for measure, reason in empty.items():
+        by_reason.setdefault(reason, []).append(measure)
+    return {
+        f"{name}: {measures[0]}" + (f" and {more} more" if more else ""): reason
         for reason, measures in by_reason.items()
         for more in [len(measures) - 1]
     }

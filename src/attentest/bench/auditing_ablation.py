@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
+from attentest.evidence.ablation import moved, moved_by_uniform
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.rows import begun
 from attentest.findings.audit_means import ABLATED
-from attentest.model.decoder import distribution
-from attentest.model.divergence import total_variation
-from attentest.model.projection import uniform
 from attentest.model.reader import readings
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import AttentionModel
 
 
 def ablated(subject: Subject, twin: AttentionModel | None) -> Iterator[Row]:
@@ -25,18 +21,12 @@ def ablated(subject: Subject, twin: AttentionModel | None) -> Iterator[Row]:
     """
     model = subject.model
     for rows, reading in readings(model, subject.texts):
-        with torch.no_grad():
-            even = _change(model, reading, uniform(reading.scores, reading.mask))
-            frozen = torch.full_like(even, float("nan"))
-            if twin is not None:
-                frozen = _change(model, reading, twin.read(reading.batch).weights.to(reading.weights))
-        alone = reading.mask.sum(1) < 2
-        even, frozen = (column.masked_fill(alone, float("nan")) for column in (even, frozen))
+        even = moved_by_uniform(model, reading).change
+        frozen = torch.full_like(even, float("nan"))
+        if twin is not None:
+            with torch.no_grad():
+                theirs = twin.read(reading.batch).weights.to(reading.weights)
+            frozen = moved(model, reading, theirs).change
         for place, row in enumerate(begun(subject, rows, reading)):
             changes = dict(zip(ABLATED, (float(even[place]), float(frozen[place])), strict=True))
             yield {**row, **changes}
-
-
-def _change(model: AttentionModel, reading: Reading, given: Tensor) -> Float[Tensor, " batch"]:
-    own = distribution(model.decide(reading))
-    return total_variation(distribution(model.decide(reading, given)), own)

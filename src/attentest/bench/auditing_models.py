@@ -9,15 +9,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from attentest.bench.auditing_maps import NAMES, Mapped
 from attentest.model.adapter import METHODS, AdaptedModel
 from attentest.model.files import load
 from attentest.model.foreign import ForeignModel
 from attentest.model.seam import AttentionModel
 from attentest.model.transformer_loading import adopt, load_transformer
+from attentest.model.transformer_maps import KINDS, THROUGH_LAYERS
 from attentest.model.transformer_model import TransformerModel
 from attentest.refusal import Refusal, look_up
 
-CHOICES = ("layer", "head", "words", "special_tokens")
+CHOICES = ("kind", "layer", "head", "words", "special_tokens")
+ROW = "row"
 OURS = "has_query"  # in the config.json of a model that was trained here, and of no other
 
 
@@ -29,11 +32,12 @@ def taken_in(
     attention: Mapping[str, Any] | None = None,
 ) -> AttentionModel:
     """An object as a model on the bench; `attention` chooses among those of a transformer."""
-    choice = dict(attention or {})
-    for name in choice:
-        look_up(name, dict.fromkeys(CHOICES), "choice of attention")
-    if isinstance(model, AttentionModel):
+    choice, kind = _chosen(attention)
+    if isinstance(model, TransformerModel):
         _nothing_more(choice, tokenizer, labels)
+        return _of_kind(model, kind)
+    if isinstance(model, AttentionModel):
+        _nothing_more(attention or {}, tokenizer, labels)
         return model
     if tokenizer is not None or hasattr(model, "get_input_embeddings"):
         if tokenizer is None:
@@ -43,7 +47,7 @@ def taken_in(
                 needs="the tokenizer it was trained with",
                 way_out="Give it: audit(model, data, tokenizer=tokenizer).",
             )
-        return adopt(model, tokenizer, labels=labels, **choice)
+        return _of_kind(adopt(model, tokenizer, labels=labels, **choice), kind)
     if not any(hasattr(model, name) for name in METHODS):
         raise Refusal(
             f"a model of the class {type(model).__name__}",
@@ -58,8 +62,23 @@ def taken_in(
             needs="the names of the classes, in the order of its logits",
             way_out="Give labels=(...), or --labels no,yes.",
         )
-    _nothing_more(choice, None, None)
+    _nothing_more(attention or {}, None, None)
     return AdaptedModel(model, labels)
+
+
+def _chosen(attention: Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
+    """Which row of a transformer, and what is made of it."""
+    choice = dict(attention or {})
+    for name in choice:
+        look_up(name, dict.fromkeys(CHOICES), "choice of attention")
+    kind = str(choice.pop("kind", ROW))
+    look_up(kind, KINDS, "attention")
+    return choice, kind
+
+
+def _of_kind(model: TransformerModel, kind: str) -> AttentionModel:
+    """The model ranked by this kind of attention; its row is its own."""
+    return model if kind == ROW else Mapped(model, kind)
 
 
 def _nothing_more(choice: Mapping[str, Any], tokenizer: Any, labels: Sequence[str] | None) -> None:
@@ -88,8 +107,9 @@ def fetched(
         return taken_in(model, tokenizer=tokenizer, labels=labels, attention=attention)
     if Path(where).is_dir() and _is_ours(Path(where)):
         return taken_in(load(where), labels=labels, attention=attention)
-    choice = dict(attention or {})
-    return load_transformer(where, labels=labels, network=network, remote_code=remote_code, **choice)
+    choice, kind = _chosen(attention)
+    found = load_transformer(where, labels=labels, network=network, remote_code=remote_code, **choice)
+    return _of_kind(found, kind)
 
 
 def _is_ours(folder: Path) -> bool:
@@ -127,15 +147,22 @@ def _made(where: str) -> Any:
 
 def attention_in_words(model: AttentionModel) -> str:
     """Which attention was audited, as a report says it."""
+    if isinstance(model, Mapped):
+        return _transformer_in_words(model.inner, model.kind)
     if isinstance(model, TransformerModel):
-        heads = "the mean over heads" if model.head is None else f"head {model.head}"
-        units = "words" if model.words else "sub-words"
-        kind = model.transformer.config.model_type
-        layers = len(model.proof.layers)
-        return (
-            f"{kind}: the deciding position's row in layer {model.layer} of {layers}, {heads}, over {units}"
-        )
+        return _transformer_in_words(model, ROW)
     if isinstance(model, ForeignModel):
         return "the weights that the adapter's attend returns"
     config = model.config
     return f"{config.attention} attention over {config.encoder}, {config.projection}"
+
+
+def _transformer_in_words(model: TransformerModel, kind: str) -> str:
+    family, units = model.transformer.config.model_type, "words" if model.words else "sub-words"
+    where = f"the deciding position's row in layer {model.layer} of 0 to {len(model.proof.layers) - 1}"
+    together = "the mean over heads" if kind in (ROW, *THROUGH_LAYERS) else "the sum over heads"
+    heads = together if model.head is None else f"head {model.head}"
+    if kind != ROW:
+        named = NAMES[kind][0]
+        where = f"{named} from {where} down" if kind in THROUGH_LAYERS else f"{named} in {where}"
+    return f"{family}: {where}, {heads}, over {units}"

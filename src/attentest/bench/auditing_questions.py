@@ -9,11 +9,14 @@ import numpy as np
 import torch
 
 from attentest.bench.auditing_ablation import ablated
+from attentest.bench.auditing_map_rows import NOT_OF_MAPS, map_dispersion, map_importance
+from attentest.bench.auditing_maps import Mapped, cannot_be_given
 from attentest.bench.auditing_rankings import agreed, erased, marked
 from attentest.bench.auditing_subject import Audited
 from attentest.corpus.batch import buckets
+from attentest.evidence.dealt_gradient import dealt_gradient
 from attentest.evidence.explainers import Effort
-from attentest.evidence.null_importance import null_gradient
+from attentest.evidence.null_importance import null_deletion, null_gradient
 from attentest.evidence.permutation import orders
 from attentest.experiments.adversary import Adversary
 from attentest.experiments.answers import answered
@@ -32,7 +35,10 @@ from attentest.model.foreign import ForeignModel
 from attentest.model.reader import TEXTS, TOKENS, readings
 from attentest.refusal import Refusal
 
-NO_NULL = "its null needs one of the papers' decoders; agreement/leave-one-out has another"
+NO_NULL = (
+    "deleting a word does more here than taking its weight away, and what that does unlearnt is not known; "
+    "agreement/leave-one-out has another null"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +95,17 @@ class Auditing:
         """Whether the model was made elsewhere."""
         return isinstance(self.subject.model, ForeignModel)
 
+    @property
+    def of_map(self) -> bool:
+        """Whether the attention is a map that the model cannot be given."""
+        return isinstance(self.subject.model, Mapped)
+
+    def lacks(self, name: str) -> str:
+        """Why some measures of a question are empty, where their findings cannot know."""
+        if self.of_map:
+            return NOT_OF_MAPS.get(name, "")
+        return NO_NULL if self.foreign and name == "importance" else ""
+
 
 def _performance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
     for rows, reading in readings(audit.subject.model, audit.subject.texts):
@@ -98,28 +115,37 @@ def _performance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
 def _importance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
     asked = Importance(nulls=4 * audit.budget.draws, shown=0)
     for each in audit.both:
-        if audit.foreign:
+        if audit.of_map:
+            yield from map_importance(each)
+        elif audit.foreign:
             yield from _foreign_importance(each, asked.nulls, drawing(rng))
         else:
             yield from asked.ask(each, None, drawing(rng))
 
 
 def _foreign_importance(subject: Audited, nulls: int, rng: torch.Generator) -> Iterator[Row]:
-    """The same columns of a model without a decoder of ours, so that leave-one-out is left without a null."""
+    """The same columns; leave-one-out has its null where a deleted word takes away its weight and no more."""
     model = subject.model
+    sums_up = isinstance(model, AdaptedModel)  # as the papers' models do: then a weight is a whole factor
     k = max(10, int(0.1 * subject.texts.lengths.mean()))  # as the study has it
     for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
         own = Importances.of(model, subject.texts.batch(rows).to(model.device))
-        weights = own.reading.weights
+        weights, batch = own.reading.weights, own.reading.batch
         drawn = orders(own.reading.mask, nulls, rng=rng)
-        known = torch.as_tensor(own.gradient, dtype=weights.dtype, device=weights.device)
-        tau, p_value = own.agreement(own.weights, null_gradient(weights, known, drawn).cpu().numpy())
-        columns = agreement(own, k) | ceilings(own, None, own.reading.batch)
-        columns |= {
-            "null_tau_gradient": tau.mean(1),
-            "null_significant_gradient": significant(p_value).mean(1),
+        gradient, loo = (torch.as_tensor(known).to(weights) for known in (own.gradient, own.loo))
+        nulls_of = {
+            "gradient": null_gradient(weights, gradient, drawn)
+            if sums_up
+            else dealt_gradient(model, batch, drawn[:, : max(1, nulls // 4)]),
+            "loo": null_deletion(model, own.reading, loo, drawn),
         }
-        columns |= dict.fromkeys(("null_tau_loo", "null_significant_loo"), np.full(len(rows), np.nan))
+        columns = agreement(own, k) | ceilings(own, None, batch)
+        for name, null in nulls_of.items():
+            tau, p_value = own.agreement(own.weights, null.cpu().numpy())
+            columns |= {
+                f"null_tau_{name}": tau.mean(1),
+                f"null_significant_{name}": significant(p_value).mean(1),
+            }
         for place, row in enumerate(begun(subject, rows, own.reading)):
             yield {**row, "k": k, **{name: float(column[place]) for name, column in columns.items()}}
 
@@ -137,17 +163,14 @@ def _adversary(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
 
 
 def _removal(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
-    if audit.foreign and not isinstance(audit.subject.model, AdaptedModel):
-        raise _cannot("removal to the first flip")
     for each in audit.both:
         yield from Removal(orders=audit.budget.draws).ask(each, drawing(rng))
 
 
 def _dispersion(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
-    if audit.foreign:
-        raise _cannot("dispersion of influence")
+    asked = Dispersion(frobenius=0, nulls=4 * audit.budget.draws)
     for each in audit.both:
-        yield from Dispersion(frobenius=0, nulls=4 * audit.budget.draws).ask(each, drawing(rng))
+        yield from map_dispersion(each) if audit.of_map else asked.ask(each, drawing(rng))
 
 
 def _information(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
@@ -177,19 +200,10 @@ def _plausibility(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
             "plausibility",
             got="texts without rationales",
             needs="the positions of the words that people marked (Example.rationale)",
-            way_out="The corpus movies has them.",
+            way_out="Name their column, --rationale or read_table(rationale=); the corpus movies has them.",
         )
     for each in audit.both:
         yield from marked(each, rng)
-
-
-def _cannot(what: str) -> Refusal:
-    return Refusal(
-        what,
-        got="a model made elsewhere",
-        needs="one whose hidden states can be exchanged beneath the weights: the null is made so",
-        way_out="All other questions are asked.",
-    )
 
 
 def drawing(rng: np.random.Generator) -> torch.Generator:
@@ -203,6 +217,13 @@ class Question:
 
     observe: Callable[[Auditing, np.random.Generator], Iterator[Row]]
     conclude: Conclude
+    gives: bool = False  # puts other weights into the model
+
+    def check(self, name: str, audit: Auditing) -> None:
+        """Refuse what cannot be asked of this attention."""
+        model = audit.subject.model
+        if self.gives and isinstance(model, Mapped):
+            raise cannot_be_given(name, model.kind)
 
 
 def _studied(name: str) -> Conclude:
@@ -213,12 +234,12 @@ QUESTIONS: dict[str, Question] = {
     "performance": Question(_performance, _studied("performance")),
     "importance": Question(_importance, _studied("importance")),
     "agreement": Question(_agreement, audit_means.conclude_agreement),
-    "permutation": Question(_permutation, _studied("permutation")),
-    "ablation": Question(_ablation, audit_means.conclude_ablation),
+    "permutation": Question(_permutation, _studied("permutation"), gives=True),
+    "ablation": Question(_ablation, audit_means.conclude_ablation, gives=True),
     "erasure": Question(_erasure, audit_means.conclude_erasure),
     "plausibility": Question(_plausibility, audit_means.conclude_plausibility),
-    "adversary": Question(_adversary, _studied("adversary")),
-    "removal": Question(_removal, _studied("removal")),
+    "adversary": Question(_adversary, _studied("adversary"), gives=True),
+    "removal": Question(_removal, _studied("removal"), gives=True),
     "dispersion": Question(_dispersion, _studied("dispersion")),
     "information": Question(_information, _studied("information")),
 }

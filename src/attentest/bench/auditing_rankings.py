@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from attentest.bench.auditing_maps import answering
 from attentest.evidence.concordance import count_on
 from attentest.evidence.explainers import Effort, explain
 from attentest.evidence.faithfulness import faithfulness, random_scores
@@ -29,7 +30,7 @@ def agreed(subject: Subject, effort: Effort, rng: torch.Generator) -> Iterator[R
     noise lowers the agreement more than the null (simulated in the tests). So the untrained twin is asked.
     """
     for rows, reading in readings(subject.model, subject.texts):
-        found = explain(subject.model, reading, rng=rng, effort=effort, names=EXPLAINERS)
+        found = explain(*answering(subject.model, reading), rng=rng, effort=effort, names=EXPLAINERS)
         weights, lengths = reading.weights.cpu().numpy(), reading.mask.sum(1).cpu().numpy()
         count = count_on(reading.weights.device)
         columns = {
@@ -47,7 +48,7 @@ def erased(subject: Subject, draws: int, rng: torch.Generator) -> Iterator[Row]:
     for rows, reading in readings(subject.model, subject.texts):
         drawn = random_scores(reading.mask, draws, rng=rng).to(reading.weights)
         scores = torch.cat([reading.weights[:, None], drawn], dim=1)
-        areas = faithfulness(subject.model, reading, scores).aopc()
+        areas = faithfulness(*answering(subject.model, reading), scores).aopc()
         columns: dict[str, list[float]] = {}
         for name, area in zip(ERASED, areas, strict=True):
             columns |= {name: area[:, 0].tolist(), f"null_{name}": area[:, 1:].mean(1).tolist()}

@@ -6,12 +6,13 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attentest.bench.auditing_around import AroundTransformer
+from attentest.bench.auditing_maps import Mapped, Vectors
 from attentest.corpus.batch import Batch, IndexedSplit
 from attentest.corpus.example import Example
 from attentest.experiments.contract import Subject
@@ -24,30 +25,16 @@ from attentest.model.transformer_model import TransformerModel
 from attentest.model.transformer_rows import Portions
 from attentest.refusal import Refusal
 
-Vectors: TypeAlias = Float[Tensor, "batch token emb"]
 SEED = 0  # of the twin's parameters
 
 
-class HeadsTogether(ForeignModel):
+class HeadsTogether(AroundTransformer):
     """A transformer whose attention is the mean over its heads: the heat map that people look at.
 
     The mean alone would not give the answer back. So a unit keeps its heads: a weight it is given is divided
     among them as its own weight was. Then the mean of what is given is exactly what was asked for, and the
     model's own map gives its own answer; but a single head's row need not sum to one under another map.
     """
-
-    def __init__(self, inner: TransformerModel) -> None:
-        super().__init__(inner.embedding, inner.labels)
-        self.inner, self.encoder = inner, inner.encoder
-
-    @property
-    def gathers(self) -> bool:
-        """Whether a unit is several tokens."""
-        return self.inner.gathers
-
-    def split(self, examples: Sequence[Example]) -> IndexedSplit:
-        """The examples as sub-words."""
-        return self.inner.split(examples)
 
     def read(
         self, batch: Batch, *, embeddings: Vectors | None = None, rng: torch.Generator | None = None
@@ -91,7 +78,7 @@ class Audited(Subject):
     def texts(self) -> IndexedSplit:
         """The texts, numbered as the model has them."""
         model = self.model
-        if isinstance(model, HeadsTogether | TransformerModel | AdaptedModel):
+        if isinstance(model, HeadsTogether | Mapped | TransformerModel | AdaptedModel):
             return model.split(self.examples)
         label_numbers(self.examples, model.labels)
         return IndexedSplit(self.examples, model.vocabulary, model.labels)
@@ -116,6 +103,9 @@ def untrained(model: AttentionModel) -> AttentionModel | None:
     if isinstance(model, HeadsTogether):
         twin = untrained(model.inner)
         return HeadsTogether(twin) if isinstance(twin, TransformerModel) else None
+    if isinstance(model, Mapped):
+        twin = untrained(model.inner)
+        return Mapped(twin, model.kind) if isinstance(twin, TransformerModel) else None
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         if isinstance(model, TransformerModel):

@@ -19,6 +19,7 @@ from attentest.model.config import ModelConfig
 from attentest.model.drawn import RANDOM
 from attentest.model.losses import Loss
 from attentest.model.protocol import resolved
+from attentest.model.rates import candidates, named, settled
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.studies.recipe import Study
@@ -71,7 +72,8 @@ class Planner:
         return full, where
 
     def model(self, config: ModelConfig, corpus: Cell, where: Mapping[str, str]) -> Cell:
-        """A trained model of a resolved configuration."""
+        """A trained model of a resolved configuration; of several rates, each one's, and then the choice."""
+        config = settled(config)
         inputs = {"corpus": corpus.key}
         if config.guide and config.guide != RANDOM:  # drawn with the model, and no cell
             inputs["guide"] = config.guide
@@ -79,6 +81,8 @@ class Planner:
             inputs["start"] = config.start_from
         if imitated := Loss.parse(config.loss).imitated:
             inputs["imitated"] = imitated
+        for each in candidates(config):
+            inputs[named(each)] = self.model(each, corpus, where).key
         return self.add(
             Cell(
                 stage="model",
@@ -186,5 +190,6 @@ def points(study: Study) -> list[Point]:
 
 def spelled(step: AbstractExperiment) -> dict[str, Any]:
     """An experiment as it enters a key."""
-    parameters = {k: v for k, v in asdict(step).items() if k != "mode"}
+    unsaid = {name for name in step.later if getattr(step, name) == getattr(type(step), name)}
+    parameters = {k: v for k, v in asdict(step).items() if k not in {"mode", *unsaid}}
     return {"experiment": step.name, "mode": step.mode, "parameters": parameters}

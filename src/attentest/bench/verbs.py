@@ -10,6 +10,7 @@ from typing import Any
 
 from attentest.bench.conclusion import findings_of
 from attentest.bench.plan import Planner
+from attentest.bench.result import StudyResult
 from attentest.bench.study import Outcome, Watcher, judge, run_cells
 from attentest.bench.subjects import load_model
 from attentest.bench.work import attempt, best_device
@@ -76,7 +77,7 @@ def run_study(
     data_dir: str | None = None,
     include_text: bool = False,
     watcher: Watcher | None = None,
-) -> Document:
+) -> StudyResult:
     """Run a study, or with `only_plan` say what would be done."""
     study = adapted(load_study(name), corpora, seeds)
     study, skipped = (study, []) if corpora else present(study, data_dir)
@@ -94,9 +95,10 @@ def run_study(
         for cell in missing.values():
             store.plan(cell)
         plan = [{"cell": key, "stage": cell.stage} for key, cell in missing.items()]
-        return document | {"plan": plan, "failed": [], "done": len(planner.cells) - len(missing)}
+        done = len(planner.cells) - len(missing)
+        return StudyResult(document | {"plan": plan, "failed": [], "done": done})
     outcome = run_cells(targets, planner, engine=engine, device=device, workers=workers, watcher=watcher)
-    return document | told([(study, targets)], planner, outcome)
+    return StudyResult(document | told([(study, targets)], planner, outcome))
 
 
 def told(asked: Sequence[tuple[Study, Sequence[Cell]]], planner: Planner, outcome: Outcome) -> Document:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import time
@@ -29,6 +30,7 @@ from attentest.experiments.contract import Subject
 from attentest.model.building import build
 from attentest.model.config import ModelConfig
 from attentest.model.files import to_files
+from attentest.model.rates import best, candidates, merit, named
 from attentest.model.training import Progress, Training
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell
@@ -41,8 +43,10 @@ REPORT_EVERY = 0.2  # seconds between two reports of progress
 
 def train_model(cell: Cell, store: Store, device: str, report: Report) -> dict[str, bytes]:
     """Build and train; goes on where a killed run stopped."""
-    corpus, vocabulary = stored_corpus(store, cell.inputs["corpus"])
     config = ModelConfig.of(cell.config)
+    if candidates(config):
+        return chosen_model(cell, store, device)
+    corpus, vocabulary = stored_corpus(store, cell.inputs["corpus"])
     vectors = guide = start = base = None
     if config.vectors.startswith("file:"):
         vectors = planned_vectors(cell, vocabulary)
@@ -68,6 +72,23 @@ def train_model(cell: Cell, store: Store, device: str, report: Report) -> dict[s
         )
         record = training.run()
     return {"training.json": spelled(asdict(record)), **to_files(model)}
+
+
+def chosen_model(cell: Cell, store: Store, device: str) -> dict[str, bytes]:
+    """Of a model trained at several rates, the files of the one that dev prefers; what each was worth."""
+    corpus, _ = stored_corpus(store, cell.inputs["corpus"])
+    base = said_in(store, cell.inputs["imitated"]) if "imitated" in cell.inputs else None
+    names = [named(each) for each in candidates(ModelConfig.of(cell.config))]
+    tried = {name: cell.inputs[name] for name in names}  # a plan has its inputs sorted, equals are not
+    models = [load_model(store, key, device) for key in tried.values()]
+    records = [json.loads(store.read(key, "training.json")) for key in tried.values()]
+    merits = [
+        merit(model, record["scores"]["dev"], corpus, base)
+        for model, record in zip(models, records, strict=True)
+    ]
+    kept = best(merits)
+    worth = dict(zip(names, merits, strict=True))
+    return {"training.json": spelled({**records[kept], "rates": worth}), **to_files(models[kept])}
 
 
 def seconds_between_saves() -> float:

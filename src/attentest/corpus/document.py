@@ -16,6 +16,6 @@ class Document:
     label: str
     split: Split | None = None  # None: the publisher does not say, preparation will
     query: str | tuple[str, ...] | None = None
-    rationale: tuple[int, ...] | None = None  # positions in a text that comes as tokens
-    sentences: tuple[int, ...] | None = None  # likewise: the position at which each sentence begins
+    rationale: tuple[int, ...] | None = None  # positions among its tokens, before any is dropped
+    sentences: tuple[int, ...] | None = None  # where each begins, in a text that comes as tokens
     candidates: tuple[str, ...] | None = None

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from attentest import notebook
 from attentest.refusal import Refusal
 
 Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
+MOST_NAMED = 20  # labels; where there are more, each is an answer and not a class
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,6 +26,12 @@ class Example:
     rationale: tuple[int, ...] | None = None  # positions in `tokens` that decide, by whoever knows
     sentences: tuple[int, ...] | None = None  # the position at which each sentence begins
     candidates: tuple[str, ...] | None = None  # the answers that are possible here; None means all
+
+    def _repr_html_(self) -> str:
+        """The text, what was asked of it, its label; words that are known to decide stand out."""
+        asked = notebook.said("asked:") + notebook.words(self.query) if self.query else ""
+        about = notebook.said(f"{self.id}: {self.label}")
+        return about + asked + notebook.words(self.tokens, frozenset(self.rationale or ()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,3 +94,22 @@ class Corpus:
             split: {label: Counter(e.label for e in examples)[label] for label in self.labels}
             for split, examples in self.splits().items()
         }
+
+    def _repr_html_(self) -> str:
+        """How many texts there are by split and label, what was left out, and one of them to look at."""
+        total = {split: len(examples) for split, examples in self.splits().items()}
+        named = self.labels if len(self.labels) <= MOST_NAMED else ()
+        counted = self.counts() if named else {split: {} for split in SPLITS}
+        rows = [[split, total[split], *(counted[split][label] for label in named)] for split in SPLITS]
+        left_out = (
+            [notebook.table(("left out because", "texts"), self.excluded.items())] if self.excluded else []
+        )
+        said = f"Corpus {self.name} ({self.family}): {len(self.labels)} labels. A test text:"
+        return "".join(
+            [
+                notebook.table(("split", "texts", *named), rows),
+                *left_out,
+                notebook.said(said),
+                self.test[0]._repr_html_(),
+            ]
+        )

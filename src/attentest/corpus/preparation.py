@@ -109,7 +109,7 @@ def _sentence_starts(text: str, tokens: Sequence[str]) -> list[int]:
     return [bisect_left(own, ends[start - 1] if start else 0) for start in starts]
 
 
-def _tokens(
+def raw_tokens(
     text: str | tuple[str, ...], sentences: tuple[int, ...] | None, preparation: Preparation
 ) -> tuple[Sequence[str], Sequence[int] | None]:
     """The tokens as published or as split here, and where sentences begin if that is wanted."""
@@ -125,7 +125,7 @@ def _tokens(
 
 def _example(document: Document, preparation: Preparation, spelled: Callable[[str], str | None]) -> Example:
     """The document in its final tokens, with the positions it carries moved to where their tokens went."""
-    raw, starts = _tokens(document.text, document.sentences, preparation)
+    raw, starts = raw_tokens(document.text, document.sentences, preparation)
     spellings = [spelled(token) for token in raw]
     tokens = tuple(token for token in spellings if token is not None)
     kept: Sequence[int] = range(len(raw))
@@ -134,7 +134,7 @@ def _example(document: Document, preparation: Preparation, spelled: Callable[[st
     places = {position: n for n, position in enumerate(kept)} if document.rationale else {}
     query = None
     if document.query is not None:
-        words, _ = _tokens(document.query, None, preparation)
+        words, _ = raw_tokens(document.query, None, preparation)
         query = tuple(word for word in map(spelled, words) if word is not None)
     return Example(
         id=document.id,

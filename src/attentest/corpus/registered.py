@@ -29,11 +29,18 @@ class Registration:
     text: str
     label: str
     query: str | None = None
+    rationale: str | None = None
 
     def read(self, name: str, **settings: Any) -> Corpus:
         """The corpus, read anew: a file that was moved or spoilt since is refused."""
         return read_table(
-            self.file, text=self.text, label=self.label, query=self.query, name=name, **settings
+            self.file,
+            text=self.text,
+            label=self.label,
+            query=self.query,
+            rationale=self.rationale,
+            name=name,
+            **settings,
         )
 
     def to_toml(self) -> str:
@@ -61,7 +68,7 @@ def _parsed(path: Path) -> Registration:
         raise Refusal(
             f"registration {path}",
             got=problem,
-            needs=f"the strings {', '.join(sorted(known))}, query if there is one",
+            needs=f"the strings {', '.join(sorted(known))}, query and rationale if there are any",
             way_out="Remove that file and add the corpus again.",
         )
     return Registration(**values)
@@ -127,6 +134,7 @@ def register(
     text: str,
     label: str,
     query: str | None = None,
+    rationale: str | None = None,
     data_dir: Path | str | None = None,
 ) -> Corpus:
     """Let a name stand for a table, which is read first: what cannot be loaded is not registered.
@@ -135,7 +143,7 @@ def register(
     """
     _check_name(name)
     whole = str(Path(file).expanduser().absolute())
-    registration = Registration(file=whole, text=text, label=label, query=query)
+    registration = Registration(file=whole, text=text, label=label, query=query, rationale=rationale)
     path = sources.data_dir(data_dir) / "registered" / f"{name}.toml"
     _check_free(path, registration)
     try:

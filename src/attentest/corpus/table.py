@@ -14,7 +14,8 @@ from typing import Any
 
 from attentest.corpus.document import Document
 from attentest.corpus.example import Corpus, Split
-from attentest.corpus.preparation import Preparation, prepare
+from attentest.corpus.preparation import Preparation, prepare, raw_tokens
+from attentest.corpus.rationale import rationales
 from attentest.corpus.rows import rows
 from attentest.refusal import Refusal, look_up
 
@@ -116,6 +117,15 @@ def _splits(where: str, values: Sequence[Any]) -> list[Split]:
     return [split for split in splits if split]
 
 
+def _marks(
+    where: str, values: Sequence[Any], texts: Sequence[str], preparation: Preparation
+) -> list[tuple[int, ...] | None]:
+    """What is marked in every text, counted in the words that the preparation finds there."""
+    preparation.check()
+    given = [None if _is_missing(value) else value for value in values]
+    return rationales(where, given, texts, lambda text: raw_tokens(text, None, preparation)[0])
+
+
 def digest(path: Path) -> str:
     """The sha256 of a file's bytes."""
     try:
@@ -144,6 +154,7 @@ def read_table(
     text: str,
     label: str,
     query: str | None = None,
+    rationale: str | None = None,
     name: str | None = None,
     dev_share: float = 0.15,
     test_share: float = 0.15,
@@ -151,7 +162,7 @@ def read_table(
     seed: int = 0,
     **settings: Any,
 ) -> Corpus:
-    """The corpus in a table, whose columns hold a text, its label, and perhaps a question and a split.
+    """The corpus in a table, whose columns hold a text, its label, and perhaps a question, marks and a split.
 
     `settings` are those of Preparation. Without a split column, or where it names no dev or no test rows,
     shares of each label are drawn, so that a rare label is in every split if it can be.
@@ -159,7 +170,7 @@ def read_table(
     for setting in settings:
         look_up(setting, dict.fromkeys(sorted(SETTINGS)), "setting of the preparation")
     path = Path(path)
-    named = {"text": text, "label": label, "query": query, "split": split}
+    named = {"text": text, "label": label, "query": query, "split": split, "rationale": rationale}
     columns = {role: column for role, column in named.items() if column is not None}
     _distinct(path, columns)
     table = list(rows(path, list(columns.values())))
@@ -171,13 +182,16 @@ def read_table(
     labels = _labels(where["label"], values["label"])
     queries = _texts(where["query"], "query", values["query"]) if query else [None] * len(table)
     splits = _splits(where["split"], values["split"]) if split else [None] * len(table)
-    documents = (
-        Document(id=f"row-{number}", text=row[0], label=row[1], query=row[2], split=row[3])
-        for number, row in enumerate(zip(texts, labels, queries, splits, strict=True), start=1)
-    )
     defaults: dict[str, Any] = {"stratified": True, "keep_sentences": True}
     preparation = Preparation(
         **{**defaults, **settings}, dev_share=dev_share, test_share=test_share, split_seed=seed
+    )
+    marks: list[tuple[int, ...] | None] = [None] * len(table)
+    if rationale:
+        marks = _marks(where["rationale"], values["rationale"], texts, preparation)
+    documents = (
+        Document(id=f"row-{number}", text=row[0], label=row[1], query=row[2], split=row[3], rationale=row[4])
+        for number, row in enumerate(zip(texts, labels, queries, splits, marks, strict=True), start=1)
     )
     stem = name or path.name.split(".")[0] or path.name
     corpus = prepare(stem, documents, preparation, labels=_in_order(set(labels)))

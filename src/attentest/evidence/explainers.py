@@ -1,7 +1,7 @@
 """Every explainer by its name: what each says of the units of all texts, for one and the same answer.
 
-The first two say how much a unit matters, the other three also in which direction: positive is for the
-predicted class. Attention has no direction, so it is compared with magnitudes.
+The first two say how much a unit matters, the others also in which direction: positive is for the predicted
+class. Attention has no direction, so it is compared with magnitudes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Protocol
 import torch
 
 from attentest.evidence.erasure import leave_one_out
+from attentest.evidence.explainers_captum import captum_kernel_shap, captum_lime
 from attentest.evidence.explainers_lime import lime
 from attentest.evidence.explainers_path import integrated_gradients
 from attentest.evidence.explainers_presence import PerUnit
@@ -55,8 +56,8 @@ def explain(
     effort: Effort | None = None,
     names: Sequence[str] = (),
 ) -> dict[str, PerUnit]:
-    """What every explainer says, or those of these `names`."""
-    asked = {name: look_up(name, EXPLAINERS, "explainer") for name in names or EXPLAINERS}
+    """What every explainer of our own says, or those of these `names`; Captum's are asked by name only."""
+    asked = {name: look_up(name, EXPLAINERS | BY_CAPTUM, "explainer") for name in names or EXPLAINERS}
     effort = effort or Effort()
     return {name: says(model, reading, rng=rng, effort=effort) for name, says in asked.items()}
 
@@ -81,6 +82,14 @@ def _lime(model: AttentionModel, reading: Reading, *, rng: torch.Generator, effo
     return lime(model, reading, samples=effort.samples, rng=rng)
 
 
+def _captum_lime(model: AttentionModel, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
+    return captum_lime(model, reading, samples=effort.samples, rng=rng)
+
+
+def _captum_shap(model: AttentionModel, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
+    return captum_kernel_shap(model, reading, samples=effort.samples, rng=rng)
+
+
 EXPLAINERS: dict[str, Explainer] = {
     "gradient": _gradient,
     "leave-one-out": _left_out,
@@ -88,3 +97,4 @@ EXPLAINERS: dict[str, Explainer] = {
     "shapley": _shapley,
     "lime": _lime,
 }
+BY_CAPTUM: dict[str, Explainer] = {"captum-lime": _captum_lime, "captum-kernel-shap": _captum_shap}

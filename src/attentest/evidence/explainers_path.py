@@ -6,17 +6,20 @@ which is what the method promises. The way is a straight line, and Gauss and Leg
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from attentest.corpus.batch import buckets
 from attentest.evidence import erasure
 from attentest.evidence.explainers_presence import PerUnit, explained
 from attentest.evidence.gradient import parameters_at_rest, per_unit
 from attentest.model.decoder import distribution
 from attentest.model.seam import AttentionModel, Reading
-from attentest.model.selection import selected_batch
+from attentest.model.selection import selected, selected_batch
 from attentest.refusal import Refusal
 from attentest.shapes import Embedded
 
@@ -32,15 +35,36 @@ def integrated_gradients(
         raise Refusal(
             "integrated gradients", got=f"{steps} steps", needs="at least 1", way_out="32 are the default."
         )
+    along = torch.zeros(reading.batch.mask.shape, dtype=reading.embeddings.dtype, device=reading.mask.device)
+    for texts in _of_alike_length(model, reading, steps):
+        some = selected(reading, texts)
+        along[texts, : some.batch.mask.shape[1]] = _along(model, some, steps)
+    return per_unit(model, reading, along)
+
+
+def _of_alike_length(model: AttentionModel, reading: Reading, steps: int) -> Iterator[Int[Tensor, " some"]]:
+    """Texts whose whole way fits into memory together: what stands on padding goes all the way, too."""
+    lengths = reading.batch.mask.sum(1).tolist()
+    costs = np.array([steps * _floats(model, length) for length in lengths])
+    for group in buckets(costs, len(costs), tokens=erasure.FLOATS):
+        yield torch.from_numpy(group).to(reading.mask.device)
+
+
+def _floats(model: AttentionModel, tokens: int) -> int:
+    """A pass that goes back keeps what it made on the way, some three times what one that does not holds."""
+    return 3 * erasure.ROADS["whole"].floats_per_variant(model, tokens)
+
+
+def _along(model: AttentionModel, reading: Reading, steps: int) -> Float[Tensor, "batch token"]:
+    """What each token adds over all steps, as many of them in one pass as memory allows."""
     nodes, shares = (torch.from_numpy(side / 2) for side in np.polynomial.legendre.leggauss(steps))
     vectors = reading.embeddings.detach()
     slope = torch.zeros_like(vectors)
-    per_text = erasure.ROADS["whole"].floats_per_variant(model, vectors.shape[1]) * len(vectors)
-    # A pass that goes back keeps what it made on the way, some three times the size of one that does not.
-    for some in torch.arange(steps).split(max(1, erasure.FLOATS // (3 * per_text))):
+    at_once = erasure.FLOATS // (len(vectors) * _floats(model, vectors.shape[1]))
+    for some in torch.arange(steps).split(max(1, at_once)):
         slopes = _slopes(model, reading, (nodes[some] + 0.5).to(vectors))
         slope += torch.einsum("s,sbte->bte", shares[some].to(vectors), slopes)
-    return per_unit(model, reading, (slope * vectors).sum(-1))
+    return (slope * vectors).sum(-1)
 
 
 def _slopes(

@@ -72,7 +72,7 @@ def _by_summing(lead: Leads, orders: Orders) -> Flips:
 def _by_asking(model: AttentionModel, reading: Reading, orders: Orders) -> FirstFlips:
     """Ask about prefixes of growing length, a block at a time, until every order has flipped or ended."""
     batch, count, units = orders.shape
-    logits, items = model.decide(reading), attended(reading)
+    logits, items = model.decide(reading, reading.weights), attended(reading)
     own, sizes = predicted(logits), items.sum(1)[:, None, None]
     place = orders.argsort(2)  # when each unit is removed
     flips = torch.zeros_like(orders, dtype=torch.bool)

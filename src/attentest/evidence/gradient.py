@@ -51,12 +51,13 @@ def gradients(model: AttentionModel, batch: Batch, *, free: bool = False) -> Gra
 
 
 def _slope(logits: Logits, embeddings: Embedded, *, again: bool = False) -> Embedded:
-    """The gradient of each text's probability: of class 1 where there is one logit, else of the likeliest.
+    """The gradient of each text's probability: texts do not see each other, so the sum has each one's own."""
+    return torch.autograd.grad(likeliest(logits).sum(), embeddings, retain_graph=again)[0]
 
-    Texts do not see each other, so the gradient of the sum is every text's own.
-    """
-    likeliest = distribution(logits).amax(-1) if logits.shape[-1] > 1 else torch.sigmoid(logits[:, 0])
-    return torch.autograd.grad(likeliest.sum(), embeddings, retain_graph=again)[0]
+
+def likeliest(logits: Logits) -> Float[Tensor, " batch"]:
+    """The probability that gradients are of: of class 1 where there is one logit, else of the likeliest."""
+    return distribution(logits).amax(-1) if logits.shape[-1] > 1 else torch.sigmoid(logits[:, 0])
 
 
 @contextmanager

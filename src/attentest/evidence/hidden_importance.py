@@ -13,10 +13,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attentest.evidence import erasure, erasure_tokenwise
+from attentest.evidence import erasure, erasure_tokenwise, hidden_importance_foreign
 from attentest.evidence.decisions import in_double
 from attentest.evidence.erasure_remainder import rescored, reweighed
-from attentest.model.decoder import Affine, distribution
+from attentest.evidence.gradient import likeliest
+from attentest.model.decoder import Affine
+from attentest.model.foreign import ForeignModel
 from attentest.model.seam import AttentionModel, Reading
 
 PerUnit = Float[Tensor, "batch unit"]
@@ -25,6 +27,8 @@ PerUnit = Float[Tensor, "batch unit"]
 @torch.enable_grad()
 def hidden_gradient(model: AttentionModel, reading: Reading) -> PerUnit:
     """`||df / dh_i||_2`, f being the probability of class 1, or of the likeliest where there are several."""
+    if isinstance(model, ForeignModel):
+        return hidden_importance_foreign.free_gradient(model, reading)
     hidden = reading.hidden.detach().requires_grad_()
     weights = reading.weights.detach()
     scores = None if model.attention is None else rescored(model, reading, hidden)
@@ -32,9 +36,7 @@ def hidden_gradient(model: AttentionModel, reading: Reading) -> PerUnit:
         weights = reweighed(model, weights, scores, reading.mask)
     values = model.decoder.values(hidden) if isinstance(model.decoder, Affine) else None
     logits = model.decide(replace(reading, hidden=hidden, weights=weights, values=values))
-    several = logits.shape[1] > 1
-    probability = distribution(logits).amax(1) if several else torch.sigmoid(logits[:, 0])
-    (slope,) = torch.autograd.grad(probability.sum(), hidden)
+    (slope,) = torch.autograd.grad(likeliest(logits).sum(), hidden)
     return slope.norm(dim=2).masked_fill(~reading.mask, 0.0)
 
 
@@ -45,6 +47,8 @@ def hidden_leave_one_out(model: AttentionModel, reading: Reading) -> PerUnit:
     The other states stay, as if no token saw another: leave-one-out of an encoder without context, its
     closed form included. Zero on padding; NaN where a text has one unit.
     """
+    if isinstance(model, ForeignModel):
+        return hidden_importance_foreign.by_asking(model, reading)
     reading = _precise(model, reading)
     batch, units = reading.mask.shape
     variant = batch * erasure_tokenwise.floats_per_variant(model, units)

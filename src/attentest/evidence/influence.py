@@ -20,6 +20,7 @@ from attentest.evidence.permutation import orders
 from attentest.model.encoders import Recurrent, TokenWise
 from attentest.model.seam import AttentionModel, Reading
 from attentest.model.selection import selected
+from attentest.model.transformer_roads import TransformerReading
 from attentest.refusal import Refusal
 from attentest.shapes import Embedded, Hidden, Mask
 
@@ -75,9 +76,15 @@ class Jacobian:
 def influence(
     model: AttentionModel, reading: Reading, positions: Positions, *, road: str | None = None
 ) -> Influence:
-    """The influence of every token on the states asked about; `reading` is one without noise."""
+    """The influence of every token on the states asked about; `reading` is one without noise.
+
+    NaN where a model made elsewhere does not show what its attention sums up.
+    """
     name = _checked(model, road)
-    if name == "recurrent":
+    if isinstance(reading, TransformerReading) and reading.carried is None:
+        unseen = torch.full((*positions.there.shape, reading.batch.mask.shape[1]), float("nan"))
+        l2 = l1 = unseen.to(reading.embeddings)
+    elif name == "recurrent":
         l2, l1 = influence_recurrent.recurrent(model, reading, positions.places, positions.there)
     else:
         l2, l1 = (_token_wise if name == "token-wise" else _whole)(model, reading, positions)

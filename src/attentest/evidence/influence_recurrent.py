@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from attentest.corpus.vocabulary import END, PAD, START
-from attentest.evidence.erasure_cells import LSTMDirection
+from attentest.corpus.vocabulary import END, START
+from attentest.evidence.erasure_cells import LSTMDirection, squash_
 from attentest.model.encoders import Recurrent
 from attentest.model.recurrence import reversal, turned
-from attentest.model.seam import AttentionModel, Reading, framed
+from attentest.model.seam import AttentionModel, Reading
 
 Places = Int[Tensor, "batch position"]
 There = Bool[Tensor, "batch position"]
@@ -32,6 +32,7 @@ Slopes = Float[Tensor, "row emb"]
 
 # Rows that walk together: enough for fast products, few enough that their gates stay in the cache.
 ROWS, GPU_ROWS = 512, 65_536
+LANES = 16  # numbers that a processor multiplies at once
 
 
 @dataclass(frozen=True)
@@ -42,23 +43,27 @@ class Direction:
     the gates come first, then what passes from state to cell, then what the cell keeps.
     """
 
-    factors: Float[Tensor, "step batch 6 half"]
-    inputs: Float[Tensor, "gate emb"]
-    across: Float[Tensor, "gate half"]
+    factors: Float[Tensor, "step batch 6 half"]  # from step 1 on: step 0 reads a marker
+    weights: Float[Tensor, "gate both"]  # from gates to the state before, then to the word, then nothing
+    emb: int
 
     @classmethod
     def of(cls, model: AttentionModel, reading: Reading, *, backward: bool) -> Direction:
-        """Read once more, keeping the gates: one pass, where there will be one back for every state asked."""
+        """The gates again. States are known, so one product has them all; cells are added up in order."""
         assert isinstance(model.encoder, Recurrent)
         cell = model.encoder.cell
-        markers = model.embedding(torch.tensor([PAD, START, END], device=model.device))
-        text = framed(reading.embeddings, markers, reading.mask)
-        words = functional.embedding(text.places.T, text.rows)
+        words, states = reading.embeddings, reading.hidden.chunk(2, dim=2)[backward]
+        words, states = (each.transpose(0, 1) for each in (words, states))
         if backward:
-            words = turned(words, reversal(text.present.sum(1), len(words)))
+            order = reversal(reading.mask.sum(1), len(words))
+            words, states = turned(words, order), turned(states, order)
+        marker = model.embedding(torch.tensor(END if backward else START, device=model.device))
         side = "_reverse" if backward else ""
         inputs, across = (getattr(cell, f"weight_{kind}_l0{side}") for kind in ("ih", "hh"))
-        return cls(_factors(cell, words, backward), inputs, across)
+        # One product for both, as wide as products are quickest.
+        beyond = inputs.new_zeros(len(inputs), -(inputs.shape[1] + across.shape[1]) % LANES)
+        factors = _factors(LSTMDirection(cell, backward), marker, words, states)
+        return cls(factors, torch.cat([across, inputs, beyond], dim=1), inputs.shape[1])
 
     def back(
         self, texts: Rows, joins: Rows, cotangents: Cotangents
@@ -69,45 +74,68 @@ class Direction:
         """
         rows, width = cotangents.shape
         counts = torch.bincount(joins).flip(0).cumsum(0).flip(0).tolist()
-        hidden, cell = cotangents.clone(), torch.zeros_like(cotangents)
+        cell = torch.zeros_like(cotangents)
+        # A row that has not joined yet holds its cotangent, where one that has finds what reached its state.
+        found = cotangents.new_empty(rows, self.weights.shape[1])
+        hidden, slopes = found[:, :width], found[:, width : width + self.emb]
+        hidden.copy_(cotangents)
         gates = cotangents.new_empty(rows, 4, width)
         room = cotangents.new_empty(rows, 6 * width)
-        slopes = cotangents.new_empty(rows, self.inputs.shape[1])
         before = 0
         for step in range(len(counts) - 1, 0, -1):
             now = counts[step]
-            torch.mm(gates[:before].flatten(1), self.across, out=hidden[:before])
-            torch.index_select(self.factors[step].flatten(1), 0, texts[:now], out=room[:now])
+            torch.index_select(self.factors[step - 1].flatten(1), 0, texts[:now], out=room[:now])
             to_cell_gates, to_leave, to_cell, keep = room[:now].view(now, 6, width).split([3, 1, 1, 1], dim=1)
             cell[:now].addcmul_(hidden[:now], to_cell[:, 0])
             torch.mul(cell[:now, None], to_cell_gates, out=gates[:now, :3])
             torch.mul(hidden[:now], to_leave[:, 0], out=gates[:now, 3])
             cell[:now].mul_(keep[:, 0])
-            yield step, before, torch.mm(gates[:now].flatten(1), self.inputs, out=slopes[:now])
+            torch.mm(gates[:now].flatten(1), self.weights, out=found[:now])
+            yield step, before, slopes[:now]
             before = now
 
 
 def _factors(
-    module: nn.RNNBase, words: Float[Tensor, "step batch emb"], backward: bool
+    direction: LSTMDirection,
+    marker: Float[Tensor, " emb"],
+    words: Float[Tensor, "step batch emb"],
+    states: Float[Tensor, "step batch half"],
 ) -> Float[Tensor, "step batch 6 half"]:
-    direction = LSTMDirection(module, backward)
+    """Of every word, from the states that were found; what was read before the first is the marker alone."""
+    width = states.shape[2]
+    gates = functional.linear(marker[None], direction.inputs, direction.bias)
+    start = gates.new_zeros(1, width), gates.new_zeros(1, width)
+    direction.step(gates, start)
+    found = torch.cat([start[0].expand_as(states[:1]), states[:-1]])
     gates = functional.linear(words, direction.inputs, direction.bias)
-    hidden = gates.new_zeros(gates.shape[1], gates.shape[2] // 4)
-    cells = gates.new_zeros(len(gates) + 1, *hidden.shape)
-    for step, opening in enumerate(gates.unbind(0)):
-        cells[step + 1] = cells[step]
-        direction.step(opening, [hidden, cells[step + 1]])
-    enter, keep, leave, content = gates.chunk(4, dim=2)
-    before, squashed = cells[:-1], cells[1:].tanh()
-    factors = gates.new_empty(*gates.shape[:2], 6, hidden.shape[1])
-    to_enter, to_keep, to_content, to_leave, to_cell, kept = factors.unbind(2)
-    torch.mul(before, keep - keep**2, out=to_keep)
-    torch.mul(content, enter - enter**2, out=to_enter)
-    torch.mul(enter, 1 - content**2, out=to_content)
-    torch.mul(squashed, leave - leave**2, out=to_leave)
-    torch.mul(leave, 1 - squashed**2, out=to_cell)
-    kept.copy_(keep)
+    gates.flatten(0, 1).addmm_(found.flatten(0, 1), direction.across)
+    factors = gates.new_empty(*states.shape[:2], 6, width)
+    cell = start[1].expand_as(states[0]).clone()
+    for opening, written in zip(gates, factors, strict=True):  # step by step, as much as the cache holds
+        _write(written, opening, cell)
     return factors
+
+
+def _write(
+    factors: Float[Tensor, "batch 6 half"],
+    gates: Float[Tensor, "batch gate"],
+    cell: Float[Tensor, "batch half"],
+) -> None:
+    """The factors of one step; its gates are used up, and the cell it found becomes the one it leaves."""
+    to_enter, to_keep, to_content, to_leave, to_cell, passed = factors.unbind(1)
+    width = cell.shape[1]
+    opened = gates[:, : 3 * width].sigmoid_()
+    content = squash_(gates[:, 3 * width :])
+    slopes = torch.addcmul(opened, opened, opened, value=-1.0)  # of a sigmoid, by its value
+    (enter, keep, leave), (of_enter, of_keep, of_leave) = opened.chunk(3, 1), slopes.chunk(3, 1)
+    torch.mul(cell, of_keep, out=to_keep)
+    torch.mul(content, of_enter, out=to_enter)
+    cell.mul_(keep).addcmul_(enter, content)
+    squashed = squash_(cell.clone())
+    torch.mul(squashed, of_leave, out=to_leave)
+    torch.addcmul(enter, enter, content.square_(), value=-1.0, out=to_content)
+    torch.addcmul(leave, leave, squashed.square_(), value=-1.0, out=to_cell)
+    passed.copy_(keep)
 
 
 @dataclass(frozen=True)
@@ -178,8 +206,8 @@ def recurrent_frobenius(model: AttentionModel, reading: Reading, places: Places,
             each = rows.repeat_interleave(len(units))
             part = squares.new_zeros(len(rows), asked.tokens)
             for step, _, slopes in direction.back(asked.texts[each], joins[each], units.repeat(len(rows), 1)):
-                joined = slopes.view(-1, len(units) * slopes.shape[1])
-                part[: len(joined), step - 1] = joined.square().sum(1)
+                squared = slopes.square().sum(1).view(-1, len(units)).sum(1)
+                part[: len(squared), step - 1] = squared
             by_step[rows] = part
         squares += asked.by_token(by_step, backward)
     norms = squares.new_zeros(*there.shape, asked.tokens)

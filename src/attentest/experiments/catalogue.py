@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from attentest.experiments.ablation import Ablation
 from attentest.experiments.adversary import Adversary
 from attentest.experiments.communication import Communication
 from attentest.experiments.contract import AbstractExperiment
@@ -52,6 +53,7 @@ EXPERIMENTS: dict[str, type[AbstractExperiment]] = {
     "information-ablation": InformationAblation,
     "information-sensitivity": InformationSensitivity,
     "explainers": Explainers,
+    "ablation": Ablation,
 }
 
 

@@ -6,8 +6,9 @@ Rows, one a text and model, beyond what every row begins with (`experiments.rows
 - `agrees_M`, `right_M` of each message M: the share of draws in which its layperson said what the classifier
   said, and in which it said the gold label; NaN where the classifier's output is not a number
 
-M is `EXPLAINER@K`, or `silence`, `whole`, `embedded`; `chance-attention@K` and `chance-embedded` are random
-words, as many as attention sent of the text.
+M is `EXPLAINER@K`, or `silence`, `whole`, `embedded`; `chance-attention@K`, `chance-embedded` and
+`chance-joint@K` are random words, as many as were sent of the text. `words_joint`, and the messages of
+`joint`, are there where that explainer was asked for.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from typing import ClassVar, final
 import numpy as np
 
 from attentest.corpus.batch import IndexedSplit
+from attentest.evidence.joint_explainer import JointExplainer, Told
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.experiments.controls import controls
 from attentest.experiments.explained_split import ExplainedSplit
-from attentest.experiments.game import Game
+from attentest.experiments.game import Columns, Game
 from attentest.experiments.rows import begun
 from attentest.findings.communication import PROJECTIONS
 from attentest.model.attention import LAST_STATE
@@ -37,17 +39,20 @@ class Communication(AbstractExperiment):
     """The communication game (Treviso & Martins 2020): explainers send words, laypeople guess the answer.
 
     Every classifier is asked the same: the subject, the same model with other projections, the controls.
-    `surrogate` is ours, where the paper trains an explainer together with its layperson: a linear model that
-    learnt the classifier's answers from whole texts sends the words that speak most for the answer.
+    `surrogate` is ours: a linear model that learnt the classifier's answers from whole texts sends the words
+    that speak most for the answer. `joint` asks for the explainer that is trained together with a layperson,
+    too; it reads the training texts ten times more for every classifier.
     """
 
     name: ClassVar[str] = "communication"
     cite: ClassVar[str] = "treviso2020explanation"
     version: ClassVar[int] = 1
+    later: ClassVar[frozenset[str]] = frozenset({"joint"})
 
     k: str = "1 3 5 10"  # how many words are sent
     draws: int = 3  # of random words
     taught: int = 10_000  # training texts at most, spread over the split: leaving words out takes long
+    joint: bool = False  # also an explainer that is trained together with a layperson
 
     def __post_init__(self) -> None:
         if not self.sizes or self.draws < 1 or self.taught < 1:
@@ -93,10 +98,21 @@ class Communication(AbstractExperiment):
         labels = subject.corpus.labels
         game = self._game(subject)
         columns = {"support": game.test.support, **game.columns(self.sizes, self.draws, rng=rng)}
+        if self.joint:  # with draws of its own: the others' messages are the same without it
+            columns |= self._joint(subject, game, rng.spawn(1)[0])
         for rows, reading in readings(subject.model, subject.texts):
             for place, row in zip(rows, begun(subject, rows, reading), strict=True):
                 said = labels[game.test.answers[place]]
                 yield {**row, "predicted": said, **{name: c[place].item() for name, c in columns.items()}}
+
+    def _joint(self, subject: Subject, game: Game, rng: np.random.Generator) -> Columns:
+        """The messages of an explainer that is trained here, an instrument as laypeople are."""
+        weights = [np.zeros(split.lengths.sum()) for split in game.splits]
+        if game.teachable:
+            told = [Told(each.split, each.answers, np.flatnonzero(each.defined)) for each in game.splits]
+            explainer = JointExplainer.taught(subject.model, *told[:2], classes=game.classes, rng=rng)
+            weights = [explainer.weights(each.split, each.answers) for each in game.splits]
+        return game.joint_columns(weights, self.sizes, self.draws, rng=rng)
 
     def _game(self, subject: Subject) -> Game:
         """The classifier's explained splits, the training split cut to what laypeople are taught."""

@@ -78,6 +78,8 @@ class AbstractExperiment(ABC):
     name: ClassVar[str]
     cite: ClassVar[str]
     version: ClassVar[int]
+    # Parameters that are younger than the first keys: at their defaults, which change nothing, they stay out.
+    later: ClassVar[frozenset[str]] = frozenset()
 
     mode: Literal["corrected", "as-published"] = "corrected"
 

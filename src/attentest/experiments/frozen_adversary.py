@@ -19,6 +19,7 @@ from attentest.model.config import ModelConfig
 from attentest.refusal import Refusal
 
 ALL_BUT_ATTENTION = ("embedding", "encoder", "decoder")
+FAR, FAST = 100.0, 1000.0  # a start whose attention is peaked, and a rate that brings it to other peaks
 
 
 @final
@@ -84,10 +85,18 @@ def _frozen(config: ModelConfig, strength: float) -> ModelConfig:
     """Only attention is trained, from a start of its own.
 
     At the base's own attention KL is at its least and the output has not moved: both slopes are zero, and a
-    training that began there would stay.
+    training that began there would stay. Nearby it is hardly better: the change of output costs as far as
+    attention moves, KL pays for that squared, so around the base lies a basin that gradients lead back into,
+    whatever lambda. Attention as it is drawn is flat, and so is that of a base that learnt slowly: there the
+    start lies in the basin. So where a choice of rates is given, another start far outside and a rate that
+    gets from there anywhere are tried, too; the lowest loss on dev decides, which may be to stay.
     """
     adversary = imitating(config, strength)
-    return replace(adversary, start_from="subject", reset=("attention",), freeze=ALL_BUT_ATTENTION)
+    frozen = replace(adversary, start_from="subject", reset=("attention",), freeze=ALL_BUT_ATTENTION)
+    if not config.attention_rates:
+        return frozen
+    rates = tuple(sorted({*config.attention_rates, FAST}))
+    return replace(frozen, attention_rates=rates, attention_starts=(1.0, FAR))
 
 
 def _numbered(name: str, rows: list[Row]) -> Iterator[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 
 from attentest.evidence.laypeople import Laypeople, taught
-from attentest.evidence.messages import Messages, by_chance, ranks
+from attentest.evidence.messages import Messages, by_chance, counted, ranks
 from attentest.experiments.explained_split import IMPORTANCES, ExplainedSplit
-from attentest.findings.communication import CHANCE, EMBEDDED, RANDOM, SILENCE, SURROGATE, WHOLE
+from attentest.findings.communication import CHANCE, EMBEDDED, JOINT, RANDOM, SILENCE, SURROGATE, WHOLE
 
 Scores = Float[np.ndarray, " token"]
 Columns = dict[str, Float[np.ndarray, " text"]]
@@ -38,17 +38,40 @@ class Game:
         In a first round one layperson hears nothing and another everything; what the second has learnt is
         what the surrogate chooses by in the round of all others.
         """
-        extremes = [untouched(split) for split in self._splits]
+        extremes = [untouched(split) for split in self.splits]
         first = self._taught(extremes, rng)
-        sent = [[*messages(split, surrogate(split, first), sizes, draws, rng)] for split in self._splits]
+        sent = [[*messages(split, surrogate(split, first), sizes, draws, rng)] for split in self.splits]
         return self._guesses(first, extremes[-1]) | self._guesses(self._taught(sent, rng), sent[-1])
 
+    def joint_columns(
+        self,
+        weights: Sequence[Float[np.ndarray, " _"]],
+        sizes: tuple[int, ...],
+        draws: int,
+        *,
+        rng: np.random.Generator,
+    ) -> Columns:
+        """The same of an explainer that learnt together with a layperson, by its weights of every split.
+
+        Who hears its words here has learnt from them as from anybody's: what the two agreed on while they
+        learnt counts only as far as it can be learnt again from the words alone. `words_joint` is how many
+        words have weight.
+        """
+        sent = [
+            [*joint_messages(split, own, sizes, draws, rng)]
+            for split, own in zip(self.splits, weights, strict=True)
+        ]
+        words = counted(weights[-1] > 0, self.test.lengths).astype(np.float64)
+        return {f"words_{JOINT}": words} | self._guesses(self._taught(sent, rng), sent[-1])
+
     @property
-    def _splits(self) -> tuple[ExplainedSplit, ExplainedSplit, ExplainedSplit]:
+    def splits(self) -> tuple[ExplainedSplit, ExplainedSplit, ExplainedSplit]:
+        """Those who learn, those who choose, those who are asked."""
         return self.train, self.dev, self.test
 
     @cached_property
-    def _teachable(self) -> bool:
+    def teachable(self) -> bool:
+        """Whether the classifier has an answer to any text of train and of dev."""
         return bool(self.train.defined.any() and self.dev.defined.any())
 
     @property
@@ -58,7 +81,7 @@ class Game:
 
     def _taught(self, sent: list[Sent], rng: np.random.Generator) -> Laypeople:
         """A layperson for each message, from the texts that the classifier has an answer to."""
-        if not self._teachable:
+        if not self.teachable:
             return Laypeople(torch.zeros(self._words, len(sent[0]), self.classes, dtype=torch.float64))
         (lessons, answers), (exam, expected) = (
             self._lessons(self.train, sent[0]),
@@ -78,7 +101,7 @@ class Game:
         test = self.test
         says = people.says(test.messages(_chosen(sent), self.vocabulary))
         names = np.array([name for name, _ in sent])
-        asked = test.defined & self._teachable
+        asked = test.defined & self.teachable
         found: Columns = {}
         for what, truth in (("agrees", test.answers), ("right", test.split.labels)):
             hits = (says == truth[:, None]).astype(np.float64)
@@ -113,6 +136,18 @@ def messages(
     yield EMBEDDED, split.attended
     for _ in range(draws):
         yield f"{CHANCE}{EMBEDDED}", by_chance(support, lengths, rng=rng)
+
+
+def joint_messages(
+    split: ExplainedSplit, weights: Scores, sizes: tuple[int, ...], draws: int, rng: np.random.Generator
+) -> Iterator[Message]:
+    """Its k words of largest weight, never one without, and as many random ones."""
+    rank, there = ranks(weights, split.lengths, rng=rng), weights > 0
+    support = counted(there, split.lengths)
+    for k in sizes:
+        yield f"{JOINT}@{k}", (rank < k) & there
+        for _ in range(draws):
+            yield f"{CHANCE}{JOINT}@{k}", by_chance(np.minimum(k, support), split.lengths, rng=rng)
 
 
 def surrogate(split: ExplainedSplit, people: Laypeople) -> Scores:

@@ -10,7 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attentest.evidence.dealt import dealt
 from attentest.evidence.decisions import attended, in_double
+from attentest.evidence.exhausted_flip import exhausted_flip
 from attentest.evidence.first_flip import FirstFlips, Orders, first_flips
 from attentest.evidence.permutation import orders
 from attentest.evidence.removal import smallest_flip
@@ -20,6 +22,7 @@ from attentest.experiments.contract import Row, Subject
 from attentest.experiments.controls import AbstractBesideControls
 from attentest.experiments.rows import begun
 from attentest.findings import removal
+from attentest.model.foreign import ForeignModel
 from attentest.model.reader import readings
 from attentest.model.seam import AttentionModel, Reading
 from attentest.refusal import Refusal
@@ -33,7 +36,8 @@ class Removal(AbstractBesideControls):
     """Items removed from the top of four rankings until the decision flips (SS-3), and the fewest possible.
 
     A row says of its text: `items`, the units of positive weight; `smallest`, the size of the exact smallest
-    flip, 0 where nothing flips and NaN where the decision is not affine; for each ranking `count_` and
+    flip, 0 where nothing flips and NaN where the decision is not affine (of models made elsewhere, for texts
+    too long to try every set); for each ranking `count_` and
     `mass_`, items and attention removed at the first flip, -1 where it never flips; `counts_random`, that
     count for each random order, whose mean `count_random` is -1 if any of them never flips. `null_` before
     a name is the same where hidden states have changed places beneath the weights. Undefined is NaN.
@@ -63,10 +67,18 @@ class Removal(AbstractBesideControls):
             if self.mode == "as-published":  # its figure shows the first of the five
                 drawn = drawn[:, :1]
             own = measured(model, exact, drawn)
-            null = measured(model, exchanged(exact, rng=rng), drawn)
+            null = _exchanged(model, exact, drawn, rng)
             columns = own | {f"null_{name}": null[name] for name in removal.MEASURED}
             for place, row in enumerate(begun(subject, rows, reading)):
                 yield {**row, **{name: column[place].tolist() for name, column in columns.items()}}
+
+
+def _exchanged(model: AttentionModel, reading: Reading, drawn: Orders, rng: torch.Generator) -> Columns:
+    """The same beneath other weights; whoever cannot move a model's states deals its weights to others."""
+    if not isinstance(model, ForeignModel):
+        return measured(model, exchanged(reading, rng=rng), drawn)
+    order = orders(reading.mask, 1, rng=rng)[:, 0]
+    return measured(model, dealt(reading, order), order[:, None].expand_as(drawn).gather(2, drawn))
 
 
 def measured(model: AttentionModel, reading: Reading, drawn: Orders) -> Columns:
@@ -78,7 +90,7 @@ def measured(model: AttentionModel, reading: Reading, drawn: Orders) -> Columns:
     found = first_flips(model, reading, torch.cat([drawn, *ranked.values()], dim=1))
     return {
         "items": found.items.cpu().numpy(),
-        "smallest": _smallest(reading),
+        "smallest": _smallest(model, reading),
         **_by_ranking(found, drawn.shape[1], tuple(ranked)),
     }
 
@@ -94,7 +106,9 @@ def _by_ranking(found: FirstFlips, drawn: int, names: tuple[str, ...]) -> Column
     return columns
 
 
-def _smallest(reading: Reading) -> np.ndarray:
+def _smallest(model: AttentionModel, reading: Reading) -> np.ndarray:
+    if isinstance(model, ForeignModel):
+        return exhausted_flip(model, reading).cpu().numpy()
     if reading.values is None or reading.bias is None:
         return np.full(len(reading.mask), np.nan)
     found = smallest_flip(

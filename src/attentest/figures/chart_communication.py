@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 
 from attentest.figures.chart_style import FAINT, INK, Records, framed, inline, nothing, require
-from attentest.findings.communication import EMBEDDED, PROJECTIONS, RANDOM, SILENCE, SURROGATE, WHOLE
+from attentest.findings.communication import EMBEDDED, JOINT, PROJECTIONS, RANDOM, SILENCE, SURROGATE, WHOLE
 
 # Of each explainer, its name, colour and dashes.
 EXPLAINERS: dict[str, tuple[str, str, list[int]]] = {
@@ -18,6 +18,7 @@ EXPLAINERS: dict[str, tuple[str, str, list[int]]] = {
     "erasure": ("leave-one-out", "#d15a00", [1, 0]),
     "gradient": ("gradients", "#0072b2", [1, 0]),
     SURROGATE: ("surrogate", "#cc79a7", [1, 0]),
+    JOINT: ("trained to be understood", "#009e73", [1, 0]),
     RANDOM: ("random words", "#7f7f7f", [4, 3]),
 }
 COLOURS = {said: colour for said, colour, _ in EXPLAINERS.values()}

@@ -92,11 +92,11 @@ def _written(
 
 def markdown(document: Document) -> str:
     """One table for each table and data set; what was recalled is in italics, with a mark and a footnote."""
-    parts = [f"# {_in_markdown(document['title'])}", _in_markdown(document["rule"])]
+    parts = [f"# {in_markdown(document['title'])}", in_markdown(document["rule"])]
     for title, headings, rows in tables(document):
-        written = [_written(headings, row, _in_markdown, _in_italics) for row in rows]
+        written = [_written(headings, row, in_markdown, _in_italics) for row in rows]
         lines = [headings, ["---"] * len(headings), *written]
-        parts.append(f"## {_in_markdown(title)}")
+        parts.append(f"## {in_markdown(title)}")
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
     if any(row["recalled"] for row in document["rows"]):
         parts.append(f"{MARK} {FOOTNOTE}")
@@ -107,8 +107,11 @@ def _in_italics(heading: str, cell: str) -> str:
     return f"*{cell}*{MARK if heading == 'published' else ''}"
 
 
-def _in_markdown(text: str) -> str:
-    """Underscores stay: within words they mean nothing, and the papers' measures are full of them."""
+def in_markdown(text: str) -> str:
+    """The text without markup.
+
+    Underscores stay: within words they mean nothing, and the papers' measures are full of them.
+    """
     return re.sub(r"([\\`*\[\]<>|&~#])", r"\\\1", printable(text))
 
 
@@ -119,9 +122,9 @@ def latex(document: Document) -> str:
         parts.append(rf"% \usepackage{{xcolor}} for what is gray. {FOOTNOTE}")
     for title, headings, rows in tables(document):
         width = len(headings)
-        heading = f"\\multicolumn{{{width}}}{{l}}{{\\textbf{{{_in_latex(title)}}}}} \\\\"
-        written = [_written(headings, row, _in_latex, _in_gray) for row in rows]
-        lines = [" & ".join(row) + r" \\" for row in ([_in_latex(name) for name in headings], *written)]
+        heading = f"\\multicolumn{{{width}}}{{l}}{{\\textbf{{{in_latex(title)}}}}} \\\\"
+        written = [_written(headings, row, in_latex, _in_gray) for row in rows]
+        lines = [" & ".join(row) + r" \\" for row in ([in_latex(name) for name in headings], *written)]
         parts.append(
             "\n".join(
                 [
@@ -159,7 +162,8 @@ LATEX = {
 }
 
 
-def _in_latex(text: str) -> str:
+def in_latex(text: str) -> str:
+    """The text with every sign that LaTeX would read as a command spelled out."""
     return "".join(LATEX.get(sign, sign) for sign in printable(text))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Sequence
 
 import pandas as pd
@@ -11,15 +10,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from attentest.notebook import harmless as harmless
+from attentest.notebook import number as number
+
 WARM = (209, 90, 0)  # the papers' orange, at weight one
 MANY = 60  # tokens shown of a long text; the heaviest are always among them
-
-
-def harmless(token: str) -> str:
-    """The token without anything that could steer a terminal: no controls, no direction marks."""
-    return "".join(
-        sign if unicodedata.category(sign)[0] != "C" else "\N{REPLACEMENT CHARACTER}" for sign in token
-    )
 
 
 def heaviest(*weightings: Sequence[float]) -> float:
@@ -85,11 +80,6 @@ def strip(
         lines.append(Text("asked: " + " ".join(map(harmless, query)), style="italic"))
     lines.append(heat_map(tokens, weights, marked))
     return Group(*lines)
-
-
-def number(value: float) -> str:
-    """Three decimals, or a dash where there is no number."""
-    return "–" if value is None or math.isnan(value) else f"{value:.3f}"
 
 
 def findings_table(findings: pd.DataFrame, title: str) -> RenderableType:

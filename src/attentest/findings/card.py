@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from attentest import notebook
+
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
@@ -18,3 +20,11 @@ class Card:
     paper: str
     section: str
     undefined_when: str
+
+    def _repr_html_(self) -> str:
+        """The card, a line a field."""
+        between = " to ".join(map(notebook.number, self.range))
+        told = {"formula": self.formula, "read it as": self.direction, "null": self.null}
+        told |= {"range": f"{between}, {self.unit}", "undefined when": self.undefined_when}
+        told |= {"from": f"{self.paper}, {self.section}"}
+        return notebook.table((self.measure, ""), told.items())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attentest.findings.card import Card
+from attentest.findings.cards_ablation import ABLATION_CARDS
 from attentest.findings.cards_adversary import ADVERSARY_CARDS
 from attentest.findings.cards_communication import COMMUNICATION_CARDS
 from attentest.findings.cards_deception import DECEPTION_CARDS
@@ -99,6 +100,7 @@ CARDS: dict[str, Card] = {
     **INFORMATION_CARDS,
     **INFORMATION_CHANGE_CARDS,
     **EXPLAINER_CARDS,
+    **ABLATION_CARDS,
 }
 
 

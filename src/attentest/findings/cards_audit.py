@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from attentest.findings.card import Card
 from attentest.findings.cards import CARDS
+from attentest.findings.cards_ablation import OURS
 from attentest.refusal import look_up
 
 PAPER = "deyoung2020eraser"
 SHARES = "1, 5, 10, 20 and 50 % of the units, at least one"
-OURS = "ours, after Wiegreffe & Pinter (2019), who train under such attention"
 RANDOM = "the mean over random rankings of the same texts"
 
 
@@ -103,23 +103,20 @@ def _plausibility() -> dict[str, Card]:
 
 
 def _ablation() -> dict[str, Card]:
-    kinds = {
-        "uniform": ("uniform attention", "1 / units", "the same on the untrained twin"),
-        "frozen": ("an untrained twin's attention", "the weights of the untrained twin", "none"),
-    }
+    """Uniform weights have the card of the studies; a twin stands beside no model of theirs."""
     return {
-        f"ablation/{name}-output-change": Card(
-            measure=f"Output change under {title}",
-            formula=f"mean over texts of TVD(y(w), y(a)), w being {weights}; nothing is trained again",
+        "ablation/frozen-output-change": Card(
+            measure="Output change under an untrained twin's attention",
+            formula="mean over texts of TVD(y(w), y(a)), w being the weights of the untrained twin;"
+            " nothing is trained again",
             range=(0.0, 1.0),
             direction="higher: the output depends on the weights the model learnt",
-            null=null,
+            null="none",
             unit="total variation distance",
             paper="wiegreffe2019attention",
             section=OURS,
             undefined_when="the text has one unit, or there is no untrained twin",
         )
-        for name, (title, weights, null) in kinds.items()
     }
 
 

@@ -59,7 +59,15 @@ EXPLAINERS = {
         "the k words that speak most for the classifier's answer in a linear model that learnt its answers"
         f" from whole texts; the classifier's inside is never looked at; {ORDER}",
         RANDOM_WORDS,
-        "ours; the paper trains its post-hoc explainer together with the layperson",
+        "ours, beside the post-hoc explainer of the paper, which is trained together with the layperson",
+    ),
+    "joint": (
+        "an explainer trained together with its layperson",
+        "the k words of largest weight, and none without, of an explainer (additive, 1.5-entmax) that reads"
+        " the classifier's states, knows its answer, and learnt together with a linear layperson who heard"
+        f" the words so weighted; {ORDER}. Who is asked is another, who learnt from the words that are sent",
+        RANDOM_WORDS,
+        "the explainers compared there: trained post-hoc",
     ),
 }
 PAIRS = {
@@ -67,6 +75,8 @@ PAIRS = {
     "attention-minus-gradient": ("attention", "gradient"),
     "surrogate-minus-attention": ("surrogate", "attention"),
     "embedded-minus-attention": ("embedded", "attention"),
+    "joint-minus-attention": ("joint", "attention"),
+    "joint-minus-surrogate": ("joint", "surrogate"),
 }
 
 
@@ -162,6 +172,17 @@ COMMUNICATION_CARDS = {
         formula=f"mean over texts of the number of words that embedded attention sends{MODELS}",
         range=(0.0, math.inf),
         direction="lower: a shorter message",
+        null="the number of words of the text",
+        unit="words",
+        paper=PAPER,
+        section="ours",
+        undefined_when=UNDEFINED,
+    ),
+    "communication/words-joint": Card(
+        measure="Words that an explainer trained together with its layperson gives weight",
+        formula=f"mean over texts of the number of words of non-zero weight{MODELS}",
+        range=(0.0, math.inf),
+        direction="lower: a shorter message; with one word an answer may be no more than a code for it",
         null="the number of words of the text",
         unit="words",
         paper=PAPER,

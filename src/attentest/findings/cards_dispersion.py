@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from attentest.findings.attention_rate import rate_card
 from attentest.findings.card import Card
 
 PAPER = "meister2021sparse"
@@ -196,6 +197,7 @@ def _states_minus_words(name: str, where: str) -> Card:
 
 
 DISPERSION_CARDS = {
+    "dispersion/attention-rate": rate_card(PAPER),
     **ENTROPIES,
     **SPARSITY,
     **{

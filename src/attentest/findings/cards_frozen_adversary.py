@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attentest.findings.attention_rate import rate_card, start_card
 from attentest.findings.card import Card
 from attentest.findings.cards_dispersion import PAPER
 from attentest.findings.cards_scores import TITLES, UNDEFINED, UNITS, score_card
@@ -19,6 +20,8 @@ AT = (
 )
 
 FROZEN_ADVERSARY_CARDS = {
+    "frozen-adversary/attention-rate": rate_card(PAPER),
+    "frozen-adversary/attention-start": start_card(PAPER),
     "frozen-adversary/attention-jsd": Card(
         measure="Divergence of an adversary's attention",
         formula=f"mean over texts of JSD(a_adversary, a_base){POINTS}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from attentest.findings.attention_rate import rate_card
 from attentest.findings.card import Card
 from attentest.findings.cards_dispersion import CORRELATION, ENTROPY, OVER, PAPER, SHARE, UNSPREAD, WIDER
 
@@ -162,6 +163,7 @@ def _correlation(kind: str, against: str, outcome: str) -> Card:
 
 
 SPARSITY_CARDS = {
+    "sparsity/attention-rate": rate_card(PAPER),
     **SPARSITY,
     **{f"sparsity/entropy-{name}": _entropy(name) for name in IMPORTANCE},
     **{key: card for name in IMPORTANCE for where in OVER for key, card in _tau(name, where).items()},

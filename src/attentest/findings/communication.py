@@ -19,6 +19,7 @@ from attentest.findings.group_means import Group, Means, Measure, of_controls
 from attentest.findings.record import Finding, ordered
 
 SILENCE, WHOLE, RANDOM, EMBEDDED, SURROGATE = "silence", "whole", "random", "embedded", "surrogate"
+JOINT = "joint"  # trained together with a layperson; there only where it was asked for
 CHANCE = "chance-"  # before the name of a message: random words, as many as it has of the text
 EXPLAINERS = (RANDOM, "erasure", "gradient", "attention", SURROGATE)  # who send k words
 PROJECTIONS = ("softmax", "entmax15", "sparsemax")  # siblings of these names share everything else
@@ -31,6 +32,7 @@ NULLS = {
     SURROGATE: RANDOM,
     "attention": f"{CHANCE}attention",
     EMBEDDED: f"{CHANCE}{EMBEDDED}",
+    JOINT: f"{CHANCE}{JOINT}",
 }
 PAIRS = (
     ("attention", "erasure"),
@@ -38,6 +40,7 @@ PAIRS = (
     (SURROGATE, "attention"),
     (EMBEDDED, "attention"),
 )
+JOINT_PAIRS = ((JOINT, "attention"), (JOINT, SURROGATE))
 OTHERS = ("attention", EMBEDDED)  # what is compared between models
 WHO = ("seed", "subject", "id", "label", "predicted", "length", "support")
 NO_K = (SILENCE, WHOLE, EMBEDDED, f"{CHANCE}{EMBEDDED}")
@@ -68,8 +71,13 @@ def _sizes(rows: pd.DataFrame) -> list[str]:
 
 def _guesses(rows: pd.DataFrame) -> Iterator[str]:
     """The columns of all messages, for every number of words that random ones were sent in."""
-    by_size = [f"{name}@{k}" for k in _sizes(rows) for name in (*EXPLAINERS, f"{CHANCE}attention")]
+    senders = [*EXPLAINERS, f"{CHANCE}attention", *([JOINT, NULLS[JOINT]] if _is_joint(rows) else [])]
+    by_size = [f"{name}@{k}" for k in _sizes(rows) for name in senders]
     yield from (f"{what}_{message}" for what in GUESSED for message in (*NO_K, *by_size))
+
+
+def _is_joint(rows: pd.DataFrame) -> bool:
+    return f"words_{JOINT}" in rows
 
 
 def _models(rows: pd.DataFrame) -> list[Group]:
@@ -88,6 +96,11 @@ class Heard:
     def sizes(self) -> list[str]:
         """How many words were sent."""
         return _sizes(self.rows)
+
+    @cached_property
+    def explainers(self) -> tuple[str, ...]:
+        """Who sent k words."""
+        return (*EXPLAINERS, JOINT) if _is_joint(self.rows) else EXPLAINERS
 
     def messages(self, explainer: str) -> list[str]:
         """The explainer's messages, one for every number of words unless that is not its to choose."""
@@ -121,19 +134,21 @@ def _mode(values: pd.Series) -> str:
 
 
 def _classifier(heard: Heard) -> Iterator[Measure]:
-    """How well it does itself, and how many words its attention leaves."""
+    """How well it does itself, and how many words its attention leaves, or who learnt to be understood."""
     rows, why = heard.rows, heard.why(UNDEFINED)
     defined = heard.column("agrees", SILENCE).notna()
     right = (rows["label"] == rows["predicted"]).astype(np.float64).where(defined)
     yield Measure(name="classifier-accuracy", values=right, null=heard.commonest("right"), why=why)
-    words = rows["support"].astype(np.float64).where(defined)
-    yield Measure(name="words-embedded", values=words, null=rows["length"].astype(np.float64), why=why)
+    left = {EMBEDDED: "support"} | ({JOINT: f"words_{JOINT}"} if _is_joint(rows) else {})
+    for name, column in left.items():
+        words = rows[column].astype(np.float64).where(defined)
+        yield Measure(name=f"words-{name}", values=words, null=rows["length"].astype(np.float64), why=why)
 
 
 def _levels(heard: Heard) -> Iterator[Measure]:
     """CSR and ACC_L of every message, and CSR beyond its null."""
     why = heard.why(UNDEFINED)
-    for explainer in (SILENCE, WHOLE, EMBEDDED, *EXPLAINERS):
+    for explainer in (SILENCE, WHOLE, EMBEDDED, *heard.explainers):
         for message in heard.messages(explainer):
             for name, what in (("csr", "agrees"), ("accuracy", "right")):
                 values, null = heard.column(what, message), heard.null(what, message)
@@ -146,7 +161,7 @@ def _levels(heard: Heard) -> Iterator[Measure]:
 def _differences(heard: Heard) -> Iterator[Measure]:
     """Two explainers of one classifier, text by text."""
     why = heard.why(UNDEFINED)
-    for one, other in PAIRS:
+    for one, other in (*PAIRS, *(JOINT_PAIRS if JOINT in heard.explainers else ())):
         for message in heard.messages(other):
             own = one if one in NO_K else message.replace(other, one)
             values = heard.column("agrees", own) - heard.column("agrees", message)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from attentest.findings import (
+    ablation,
     adversary,
     communication,
     deception,
@@ -73,4 +74,5 @@ CONCLUSIONS: dict[str, Conclusion] = {
     "information-ablation": Conclusion(information_ablation.conclude, version=1),
     "information-sensitivity": Conclusion(information_sensitivity.conclude, version=1),
     "explainers": Conclusion(explainers.conclude, version=1),
+    "ablation": Conclusion(ablation.conclude, version=1),
 }

@@ -79,8 +79,9 @@ CRITERIA = (
         ),
         (
             # Their nulls take off the factor that a weight is of its unit's importance; those of the others
-            # do not. An attention that agrees by its factor alone fails here, and here only.
-            Asked("importance", "tau-gradient-excess", AGREE),
+            # do not. An attention that agrees by its factor alone fails here, and here only: where it is not
+            # asked, as of a map that is no weight, the others alone support nothing.
+            Asked("importance", "tau-gradient-excess", AGREE, required=True),
             Asked("importance", "tau-loo-excess", AGREE),
             Asked("agreement", "leave-one-out", AGREE, otherwise=0.0),
             Asked("agreement", "integrated-gradients", AGREE, otherwise=0.0),
@@ -109,7 +110,7 @@ CRITERIA = (
         "Does the answer need the words that attention points at?",
         _says(
             "Without the words that attention points at, the answer goes.",
-            "The answer hardly needs the words that attention points at more than it needs others.",
+            "Of the words that attention points at and its weights, one or both are hardly needed.",
         ),
         (
             Asked("erasure", "comprehensiveness-excess", MOVED),
@@ -168,19 +169,25 @@ class Judgement:
     criterion: Criterion
     verdict: str
     answers: Sequence[Answer]
+    lacking: str = ""  # what was not measured, without which it stays undecided, and why
 
     @property
     def sentence(self) -> str:
         """What may be quoted, with its numbers."""
         told = [_told(answer) for answer in self.answers if math.isfinite(answer.estimate)]
-        name = self.criterion.name.capitalize()
-        if not told:
-            return f"{name}: {self.verdict}. Nothing that could tell was measured."
-        return f"{name}: {self.verdict}. {self.criterion.says[self.verdict]} ({'; '.join(told)})"
+        said = [f"{self.criterion.name.capitalize()}: {self.verdict}."]
+        if told:
+            said += [self.criterion.says[self.verdict], f"({'; '.join(told)})"]
+        else:
+            said.append("Nothing that could tell was measured.")
+        return " ".join([*said, *([f"Lacking: {self.lacking}"] if self.lacking else [])])
 
 
-def judged(findings: pd.DataFrame) -> list[Judgement]:
-    """Every criterion, from an audit's findings; what was not measured does not speak."""
+def judged(findings: pd.DataFrame, absent: Mapping[str, str] | None = None) -> list[Judgement]:
+    """Every criterion, from an audit's findings; what was not measured does not speak.
+
+    `absent` says why it was not, by experiment or by experiment/measure.
+    """
     overall = findings[findings["group"] == "overall"]
     found: Found = {(str(row.experiment), str(row.measure)): row for row in overall.itertuples()}
     asked = [(criterion, test) for criterion in CRITERIA for test in criterion.tests]
@@ -190,7 +197,9 @@ def judged(findings: pd.DataFrame) -> list[Judgement]:
     judgements = []
     for criterion in CRITERIA:
         own = [a for (of, _), a in zip(asked, answers, strict=True) if of is criterion and a.n]
-        judgements.append(Judgement(criterion, _verdict(criterion, own), own))
+        verdict = _verdict(criterion, own)
+        lacking = _lacking(criterion, own, absent or {}) if verdict == UNDECIDED else ""
+        judgements.append(Judgement(criterion, verdict, own, lacking))
     return judgements
 
 
@@ -246,8 +255,23 @@ def _verdict(criterion: Criterion, answers: Sequence[Answer]) -> str:
     verdicts = {answer.verdict for answer in answers}
     if NOT_SUPPORTED in verdicts:
         return NOT_SUPPORTED
-    lacking = {test for test in criterion.tests if test.required} - {answer.test for answer in answers}
-    return SUPPORTED if verdicts == {SUPPORTED} and not lacking else UNDECIDED
+    return SUPPORTED if verdicts == {SUPPORTED} and not _unanswered(criterion, answers) else UNDECIDED
+
+
+def _unanswered(criterion: Criterion, answers: Sequence[Answer]) -> list[Asked]:
+    """The tests without which a criterion cannot be supported: any, where none was answered."""
+    answered = {answer.test for answer in answers}
+    return [test for test in criterion.tests if test not in answered and (test.required or not answered)]
+
+
+def _lacking(criterion: Criterion, answers: Sequence[Answer], absent: Mapping[str, str]) -> str:
+    """The first test that would be needed and has a reason why it was not measured."""
+    for test in _unanswered(criterion, answers):
+        name = f"{test.experiment}/{test.measure}"
+        reason = absent.get(name) or absent.get(test.experiment)
+        if reason:
+            return f"{name} ({reason})"
+    return ""
 
 
 def _told(answer: Answer) -> str:

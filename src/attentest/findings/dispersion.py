@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from attentest.findings.attention_rate import chosen_rate
 from attentest.findings.group_means import ONE_TOKEN, Means, Measure, of_controls, reasons
 from attentest.findings.record import Finding, ordered
 
@@ -45,7 +46,7 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     numbers = rows[["length", *NUMBERS]].astype(np.float64)
     untrained = rows.index[rows["subject"] == "untrained"]
     means = Means(experiment="dispersion", rows=rows, mode=mode, rng=rng)
-    nulled = [*_agreements(rows, numbers), *_norms(rows, numbers)]
+    nulled = [*_agreements(rows, numbers), *_norms(rows, numbers), *chosen_rate(rows)]
     found = []
     for group, texts in [("overall", trained), *of_controls(rows)]:
         # Untrained models are what the others are held against, and have no null but themselves.

@@ -10,6 +10,7 @@ import pandas as pd
 from jaxtyping import Float, Shaped
 
 from attentest.findings import performance
+from attentest.findings.attention_rate import chosen_rate
 from attentest.findings.group_means import CONTROLS, Means
 from attentest.findings.interval import PerDraw, Weights
 from attentest.findings.record import Finding, ordered
@@ -45,6 +46,9 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     # A fall that another seed might show says nothing.
     luck = -seed_difference(contest.of_seeds("accuracy", "trained"))
     found = means.of(apart_measures(points)[:2], groups)
+    # Weights of a text's own were never learnt at any rate, though their rows begin as the base's do.
+    learnt = points[~points["subject"].str.startswith((FREE, OTHERS))]
+    found += means.of(chosen_rate(learnt), [(str(name), texts) for name, texts in learnt.groupby("subject")])
     found += scored(EXPERIMENT, rows, ["trained", *models], mode=mode, rng=rng, measures=("accuracy",))
     for name in models:
         found += contest.beyond("accuracy", name, ["trained"], name="accuracy-change", group=name, null=luck)

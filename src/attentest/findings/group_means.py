@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
+from attentest.findings.estimates import group_asked
 from attentest.findings.interval import over_seeds
 from attentest.findings.interval_of_means import bootstrap_means
 from attentest.findings.record import Finding
@@ -55,6 +56,8 @@ class Means:
         """Every measure in every group, unless it is about none of the group's texts."""
         found = []
         for group, texts in groups:
+            if not group_asked(group):
+                continue
             about = [(m, m.values.loc[texts.index.intersection(m.values.index)]) for m in measures]
             asked = [(measure, values) for measure, values in about if len(values)]
             intervals = self._intervals([values for _, values in asked])

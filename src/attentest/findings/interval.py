@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from attentest.findings.estimates import intervals_asked
+
 Sample = TypeVar("Sample", bound=Sized)  # one seed's instances: an array, or a small record of arrays
 Weights: TypeAlias = Float[np.ndarray, "draw n"]
 PerDraw: TypeAlias = Float[np.ndarray, " draw"]
@@ -49,7 +51,7 @@ def bootstrap(
     """
     filled = [number for number, sample in enumerate(samples) if len(sample)]
     samples, ids = [samples[number] for number in filled], [ids[number] for number in filled]
-    if sum(len(sample) for sample in samples) < 2:
+    if sum(len(sample) for sample in samples) < 2 or not intervals_asked():
         return math.nan, math.nan, "none"
     chosen = counts(draws, len(samples), rng)
     numbers, texts = matched(ids)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Float, Int
 
+from attentest.findings.estimates import intervals_asked
 from attentest.findings.interval import CELLS, counts, matched
 
 Sample: TypeAlias = Float[np.ndarray, "_ measure"]  # one seed's instances
@@ -26,7 +27,7 @@ def bootstrap_means(
     A seed without texts is no seed: only where there is nothing at all may a sample be empty.
     """
     measures = samples[0].shape[1]
-    if sum(map(len, samples)) < 2:
+    if sum(map(len, samples)) < 2 or not intervals_asked():
         return np.full(measures, np.nan), np.full(measures, np.nan), "none"
     chosen = counts(draws, len(samples), rng)
     numbers, texts = matched(ids)

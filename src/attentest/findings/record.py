@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 
 import pandas as pd
 
+from attentest import notebook
 from attentest.refusal import Refusal
 
 
@@ -55,7 +56,19 @@ class Finding:
                 way_out="The conclude function that made it is at fault; please report it.",
             )
 
+    def _repr_html_(self) -> str:
+        """The number with what it takes to doubt it."""
+        between = f"{notebook.number(self.low)} to {notebook.number(self.high)}"
+        named = (self.experiment, self.measure, self.group)
+        counts = (self.n, self.seeds, f"{self.excluded} {self.why}".strip())
+        row = (*named, self.estimate, between, self.null, *counts)
+        return notebook.table(SHOWN, [row])
 
+
+SHOWN = (
+    *("experiment", "measure", "group", "estimate", "95 % interval", "null"),
+    *("n", "seeds", "left out"),
+)
 DTYPES = {"str": "str", "float": "float64", "int": "int64"}
 COLUMNS = {field.name: DTYPES[str(field.type)] for field in fields(Finding)}
 

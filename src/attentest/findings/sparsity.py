@@ -16,6 +16,7 @@ import pandas as pd
 from jaxtyping import Float, Shaped
 from scipy import stats
 
+from attentest.findings.attention_rate import chosen_rate
 from attentest.findings.dispersion import NO_ATTENTION, NOT_SPREAD, SUPPORT, unranked
 from attentest.findings.group_means import Group, Means, Measure, of_controls, reasons
 from attentest.findings.interval import PerDraw, Weights, over_seeds
@@ -59,7 +60,8 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     means = Means(experiment=EXPERIMENT, rows=rows, mode=mode, rng=rng)
     found = []
     for group, twin in _groups(rows):
-        found += means.of([*_measures(rows, numbers, means, twin)], [group])
+        measures = [*_measures(rows, numbers, means, twin), *chosen_rate(rows)]
+        found += means.of(measures, [group])
     for against in SPARSER:
         for outcome in OUTCOMES:
             found += _correlated(rows, numbers, against, outcome, mode, rng)

@@ -41,11 +41,18 @@ def build(
             else:
                 model.embedding.weight.copy_(torch.from_numpy(vectors))
             model.embedding.weight[PAD] = 0.0
+            for parameter in _attention(model).parameters():
+                parameter.mul_(config.attention_start)
     if config.attention == LOG_ODDS:
         model.attention = LogOddsAttention.fitted(training_split(config, corpus, vocabulary), vocabulary)
     if start is not None:
         model.load_state_dict(_mixed(model.state_dict(), start, config.reset))
     return model
+
+
+def _attention(model: AttentionModel) -> nn.Module:
+    """What scores; an attention without numbers of its own has none that could start elsewhere."""
+    return model.attention if model.attention is not None else nn.Identity()
 
 
 def _mixed(

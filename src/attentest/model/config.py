@@ -44,6 +44,9 @@ class ModelConfig:
     patience: int | None = None
     learning_rate: float | None = None
     attention_rate: float = 1.0  # of attention's own parameters, in learning rates
+    attention_start: float = 1.0  # the size of attention's first numbers, in those that are drawn
+    attention_rates: tuple[float, ...] = ()  # or several, each trained, of which dev chooses: see rates.py
+    attention_starts: tuple[float, ...] = ()  # likewise
     weight_decay: float = 1e-5
     dropout: float | None = None  # of the context vector, while training
     clip: float | None = None  # the largest norm of the gradient; 0 is no limit
@@ -67,6 +70,8 @@ class ModelConfig:
                 way_out="There is one unit, so its weight is 1 under every projection.",
             )
         _check_steering(self, projection)
+        _check_choice("attention_rate", self.attention_rate, self.attention_rates)
+        _check_choice("attention_start", self.attention_start, self.attention_starts)
         loss = Loss.parse(self.loss)
         for words in (self.omit, loss.of if loss.name == IMPERMISSIBLE else ""):
             if words not in ("", RATIONALE):
@@ -80,8 +85,8 @@ class ModelConfig:
             look_up(name, known, "model setting")
         _check_values(settings)
         try:
-            parts = {name: tuple(settings.get(name, ())) for name in ("reset", "freeze")}
-            return cls(**{**settings, **parts})
+            several = ("reset", "freeze", "attention_rates", "attention_starts")
+            return cls(**{**settings, **{name: tuple(settings.get(name, ())) for name in several}})
         except TypeError as error:
             raise Refusal(
                 "model settings",
@@ -114,7 +119,9 @@ WORDS = (
     "omit",
 )
 CHOICES = {"sizes": ("code", "paper"), "labels": ("gold", "shuffled")}
-REAL = {"dropout": 1.0} | dict.fromkeys(("learning_rate", "attention_rate", "weight_decay", "clip"), math.inf)
+REAL = {"dropout": 1.0} | dict.fromkeys(
+    ("learning_rate", "attention_rate", "attention_start", "weight_decay", "clip"), math.inf
+)
 WHOLE = {
     "hidden": (5, 10**6),
     "embedding": (1, 10**6),
@@ -156,6 +163,18 @@ def _check_reset(config: ModelConfig) -> None:
             got=f"{', '.join(config.reset)}, and no model to start from",
             needs="start_from, whose other parts are kept",
             way_out="Leave reset out: a model from scratch is its own seed's throughout.",
+        )
+
+
+def _check_choice(name: str, single: float, several: tuple[Any, ...]) -> None:
+    """A choice is between several, and leaves no single one to be given."""
+    numbers = all(type(each) in (int, float) and 0 <= each < math.inf for each in several)
+    if several and not (numbers and 1 < len(several) == len(set(several)) and single == 1.0):
+        raise Refusal(
+            f"model setting {name}s",
+            got=f"{list(several)}, beside {name} = {single}",
+            needs=f"at least two different numbers of at least 0, and no {name}",
+            way_out=f"Write for example [1.0, 10.0], or give {name} alone.",
         )
 
 

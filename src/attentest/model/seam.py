@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from attentest import notebook
 from attentest.corpus.batch import Batch
 from attentest.corpus.vocabulary import END, PAD, START, Vocabulary
 from attentest.model.attention import ATTENTIONS
@@ -119,6 +120,16 @@ class AttentionModel(nn.Module):
     def device(self) -> torch.device:
         """Where the parameters are."""
         return self.embedding.weight.device
+
+    def _repr_html_(self) -> str:
+        """What it is made of, and how its training went where there was one."""
+        size = sum(parameter.numel() for parameter in self.parameters())
+        rows = [*self.config.spelled().items(), ("labels", ", ".join(self.labels)), ("parameters", size)]
+        scores = getattr(self.record, "scores", {})
+        rows += [
+            (f"{split} {name}", value) for split, found in scores.items() for name, value in found.items()
+        ]
+        return notebook.table(("setting", "value"), rows)
 
     @property
     def gathers(self) -> bool:

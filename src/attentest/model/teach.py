@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from attentest.model.building import build
 from attentest.model.config import ModelConfig
 from attentest.model.imitation import said
 from attentest.model.protocol import resolved
+from attentest.model.rates import best, candidates, merit, settled
 from attentest.model.seam import AttentionModel
 from attentest.model.text_rows import text_rows
 from attentest.model.training import Progress, Training
@@ -38,6 +40,7 @@ def train(
 ) -> AttentionModel:
     """Train by the papers' protocol; `settings` are those of ModelConfig. `model.record` tells how it went.
 
+    Of several `attention_rates` each is trained, and what does best on dev is returned.
     `guide` gives the weights of `projection="stored"`, by text id; `imitated` is the model that
     `loss="imitate(NAME, LAMBDA)"` is about, whatever the name.
     """
@@ -53,9 +56,14 @@ def train(
     if config.vectors.startswith("word2vec"):
         assert config.embedding is not None
         vectors = train_vectors(corpus, vocabulary, width=config.embedding, seed=config.seed)
-    model = build(config, corpus, vocabulary, vectors=vectors, guide=guide).to(torch.device(device))
     base = None
     if imitated is not None:
-        base = said(text_rows(imitated, corpus, "train", scores=True), imitated.config.projection)
-    model.record = Training(model, corpus, base=base, on_progress=on_progress).run()
-    return model
+        of_splits = (text_rows(imitated, corpus, split, scores=True) for split in ("train", "dev"))
+        base = said(itertools.chain(*of_splits), imitated.config.projection)
+    config = settled(config)
+    models = []
+    for each in candidates(config) or [config]:
+        model = build(each, corpus, vocabulary, vectors=vectors, guide=guide).to(torch.device(device))
+        model.record = Training(model, corpus, base=base, on_progress=on_progress).run()
+        models.append(model)
+    return models[best([merit(model, model.record.scores["dev"], corpus, base) for model in models])]

@@ -12,28 +12,42 @@ from functools import reduce
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
 
 from attentest.corpus.batch import Batch
 from attentest.model.decoder import distribution
-from attentest.model.transformer_editing import Call, Maps, watching
+from attentest.model.transformer_editing import Call, watching
+from attentest.model.transformer_flow import flows
 from attentest.model.transformer_model import TransformerModel
 from attentest.model.transformer_proof import family
-from attentest.model.transformer_roads import TransformerReading, inputs_of
+from attentest.model.transformer_roads import TransformerReading, inputs_of, looked_up
 from attentest.refusal import Refusal, look_up
 
 PerPlace = Float[Tensor, "batch place"]
 PerUnit = Float[Tensor, "batch unit"]
 Joined = Float[Tensor, "layer batch place place"]
-UNITS = 2**20  # of capacity: flows are found in whole numbers
+THROUGH_LAYERS = ("rollout", "flow")  # made of all heads of several layers
 
 
 def attention_map(model: TransformerModel, batch: Batch, kind: str) -> PerUnit:
     """The attention of this kind, by name: a share for every unit of every text."""
-    shown = look_up(kind, KINDS, "attention")(model, model.read(batch))
-    return shown / shown.sum(1, keepdim=True)
+    return map_of(model, model.read(batch), kind)
+
+
+def map_of(model: TransformerModel, reading: TransformerReading, kind: str) -> PerUnit:
+    """The map of this kind under the vectors of a reading; NaN where a text has nothing to share out."""
+    check_kind(model, kind)
+    found = KINDS[kind](model, reading)
+    return torch.where(reading.mask, found / found.sum(1, keepdim=True), 0.0)
+
+
+def check_kind(model: TransformerModel, kind: str) -> None:
+    """Refuse a kind that there is not, or that this family of models does not show."""
+    look_up(kind, KINDS, "attention")
+    if kind in THROUGH_LAYERS and len(model.proof.layers) != len(model.proof.paths):
+        raise _unknown(model, "attention through all layers", "two stacks, through which no one path leads")
+    if kind == "value-norm" and model.proof.road == "hook":
+        raise _unknown(model, "attention x value norm", "values that an edit by a hook does not see")
 
 
 def row(model: TransformerModel, reading: TransformerReading) -> PerUnit:
@@ -44,8 +58,9 @@ def row(model: TransformerModel, reading: TransformerReading) -> PerUnit:
 def rollout(model: TransformerModel, reading: TransformerReading) -> PerUnit:
     """Attention times attention, down to the words, half of each layer passing by (Abnar & Zuidema 2020)."""
     top, *below = _joined(model, reading).flip(0)
-    found = reduce(torch.matmul, below, top)
-    return _per_unit(reading, _deciding_row(reading, found))
+    begins = torch.arange(len(top), device=top.device), reading.deciding
+    found = reduce(torch.matmul, below, top[begins][:, None])
+    return _per_unit(reading, found[:, 0])
 
 
 def flow(model: TransformerModel, reading: TransformerReading) -> PerUnit:
@@ -53,20 +68,20 @@ def flow(model: TransformerModel, reading: TransformerReading) -> PerUnit:
 
     Abnar & Zuidema 2020. A word of several sub-words has the sum of theirs.
     """
-    layers = _joined(model, reading).detach().cpu().numpy()
-    found = torch.zeros_like(reading.row[:, 0])
+    layers = _joined(model, reading).cpu().numpy()
+    present, of_units = reading.present.cpu().numpy(), (reading.unit >= 0).cpu().numpy()
+    found = np.zeros(present.shape)
     for text, deciding in enumerate(reading.deciding.tolist()):
-        there = np.flatnonzero(reading.present[text].cpu().numpy())
+        there = np.flatnonzero(present[text])
         inside = layers[:, text][:, there][:, :, there]
-        source = int(np.searchsorted(there, deciding))
-        found[text, there] = torch.as_tensor(_flows(inside, source)).to(found)
-    return _per_unit(reading, found)
+        sinks = np.flatnonzero(of_units[text, there])
+        found[text, there[sinks]] = flows(inside, int(np.searchsorted(there, deciding)), sinks)
+    return _per_unit(reading, torch.as_tensor(found).to(reading.row))
 
 
 def value_norm(model: TransformerModel, reading: TransformerReading) -> PerUnit:
     """Each weight times the length of its value, summed over heads (after Kobayashi et al. 2020)."""
-    if reading.carried is None:
-        raise _unknown(model, "attention x value norm", "values that an edit by a hook does not see")
+    assert reading.carried is not None, "checked by the road"
     return _per_unit(reading, _of_head(model, reading.row * reading.carried.norm(dim=3)).sum(1))
 
 
@@ -74,7 +89,8 @@ def gradient(model: TransformerModel, reading: TransformerReading) -> PerUnit:
     """|weight x derivative of the likeliest class's probability|, summed over heads."""
     with torch.enable_grad():
         given = reading.weights.detach().requires_grad_()
-        likeliest = distribution(model.decide(reading, given)).amax(-1)
+        # In double precision, where what is left beside a sure answer does not round to nothing.
+        likeliest = distribution(model.decide(reading, given).double()).amax(-1)
         (slope,) = torch.autograd.grad(likeliest.sum(), given)
     found = (slope * given.detach()).abs()
     return found if model.head is not None else found.sum(1)
@@ -91,40 +107,25 @@ KINDS: dict[str, Callable[[TransformerModel, TransformerReading], PerUnit]] = {
 
 def _joined(model: TransformerModel, reading: TransformerReading) -> Joined:
     """Every layer's map up to the chosen one, mean over heads, half of each layer passing by unattended."""
-    if len(model.proof.layers) != len(model.proof.paths):
-        raise _unknown(model, "attention through all layers", "two stacks, through which no one path leads")
-    kept: list[Maps] = []
+    kept: list[Float[Tensor, "batch place place"]] = []
 
     def keep(call: Call) -> None:
         if call.number <= model.layer:
-            kept.append(call.weights)
+            kept.append(call.weights.mean(1))
 
     laid = model.laid(reading.batch)
-    with watching(model.transformer, keep, model.proof.road), torch.no_grad():
+    with (
+        torch.no_grad(),
+        watching(model.transformer, keep, model.proof.road),
+        looked_up(model.tables, laid, reading.embeddings),
+    ):
         model.transformer(**inputs_of(model.transformer, laid, typed=model.typed))
-    maps = torch.stack([weights.mean(1) for weights in kept])
+    maps = torch.stack(kept)
     return 0.5 * maps + 0.5 * torch.eye(maps.shape[-1], device=maps.device, dtype=maps.dtype)
-
-
-def _flows(layers: Float[np.ndarray, "layer place place"], source: int) -> Float[np.ndarray, " place"]:
-    """The largest flow from one place on top to every place at the bottom."""
-    depth, places, _ = layers.shape
-    layer, above, below = np.indices(layers.shape).reshape(3, -1)
-    # The top is level `depth`; layer l leads from level l + 1 down to level l.
-    begins, ends = (layer + 1) * places + above, layer * places + below
-    widths = np.rint(layers.reshape(-1) * UNITS).astype(np.int32)
-    nodes = (depth + 1) * places
-    pipes = coo_array((widths, (begins, ends)), shape=(nodes, nodes)).tocsr()
-    top = depth * places + source
-    return np.array([maximum_flow(pipes, top, sink).flow_value for sink in range(places)]) / UNITS
 
 
 def _of_head(model: TransformerModel, heads: Float[Tensor, "batch head place"]) -> Tensor:
     return heads if model.head is None else heads[:, model.head, None]
-
-
-def _deciding_row(reading: TransformerReading, found: Float[Tensor, "batch place place"]) -> PerPlace:
-    return found[torch.arange(len(found), device=found.device), reading.deciding]
 
 
 def _per_unit(reading: TransformerReading, places: PerPlace) -> PerUnit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,29 @@ from attentest.refusal import Refusal
 Document = Mapping[str, Any]
 
 STYLE = """
-body { max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1f1f26;
-  font: 16px/1.5 system-ui, sans-serif; }
+:root { color-scheme: light dark; --ink: #1f1f26; --paper: #fff; --faint: #62626e; --line: #dedee4;
+  --yes: #e2f2e6; --yes-ink: #14582c; --no: #fbe5e1; --no-ink: #8c2413; --open: #fbf1d3;
+  --open-ink: #6b5200; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e6ec; --paper: #16161b; --faint: #a2a2ae;
+  --line: #36363f; --yes: #14351f; --yes-ink: #a5dfb6; --no: #45190f; --no-ink: #f6b9ac; --open: #3b3010;
+  --open-ink: #ecd48a; } }
+body { max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: var(--ink); background: var(--paper);
+  font: 16px/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
+.wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; margin: 1rem 0; }
-th, td { text-align: left; vertical-align: top; padding: .3rem .6rem; border-bottom: 1px solid #dedee4; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.supported { background: #e2f2e6; color: #14582c; }
-.not-supported { background: #fbe5e1; color: #8c2413; }
-.undecided { background: #fbf1d3; color: #6b5200; }
-details { margin: .5rem 0; } summary { cursor: pointer; } .faint { color: #62626e; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .6rem; border-bottom: 1px solid var(--line); }
+th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.supported { background: var(--yes); color: var(--yes-ink); }
+.not-supported { background: var(--no); color: var(--no-ink); }
+.undecided { background: var(--open); color: var(--open-ink); }
+@media (max-width: 40rem) { .criteria tr:first-child { display: none; }
+  .criteria td { display: block; border: 0; } .criteria tr { border-bottom: 1px solid var(--line); } }
+details { margin: .5rem 0; } summary { cursor: pointer; } .faint { color: var(--faint); }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 HEADINGS = ("experiment", "measure", "group", "estimate", "95 % interval", "null", "n", "excluded")
-NUMBERS = HEADINGS[3:]
+TESTS = ("criterion", "test", "estimate", "95 % interval", "null", "margin", "p (Holm)", "says")
+NUMBERS = (*HEADINGS[3:], "margin", "p (Holm)")
 
 
 def page(document: Document) -> str:
@@ -41,6 +51,8 @@ def page(document: Document) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1" />\n',
             f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
             fragment(document),
+            "<h2>The tests behind the verdicts</h2>\n",
+            _table(TESTS, _tests(document["criteria"])),
             "<h2>Findings</h2>\n",
             _findings(document["findings"]),
             "<h2>What is not there, and why</h2>\n",
@@ -60,13 +72,14 @@ def fragment(document: Document) -> str:
         f"{document['attention']}; {document['texts']} of {document['of']} texts, budget {document['budget']}"
     )
     lines = [
-        f"<p>{escape(about)}.</p>\n<table>\n<tr><th>criterion</th><th>verdict</th><th>in words</th></tr>\n"
+        f'<p>{escape(about)}.</p>\n<div class="wide"><table class="criteria">\n',
+        "<tr><th>criterion</th><th>verdict</th><th>in words</th></tr>\n",
     ]
     for one in document["criteria"]:
         kind = one["verdict"].replace(" ", "-")
         cells = f'<td class="{kind}">{escape(one["verdict"])}</td><td>{escape(one["sentence"])}</td>'
         lines.append(f"<tr><td>{escape(one['criterion'])}</td>{cells}</tr>\n")
-    return "".join([*lines, "</table>\n"])
+    return "".join([*lines, "</table></div>\n"])
 
 
 def model_card(document: Document) -> str:
@@ -120,6 +133,17 @@ def _check(path: Path) -> None:
         )
 
 
+def _tests(criteria: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+    """Every test of every criterion; one that has no answer says why instead."""
+    for one in criteria:
+        for test in one["tests"]:
+            numbers = number(test["estimate"]), f"[{number(test['low'])}, {number(test['high'])}]"
+            margin, luck = f"{test['margin']:+.3f}", "< 0.001" if test["p"] < 0.001 else number(test["p"])
+            said = f"{test['verdict']}: {test['reason']}" if test["reason"] else test["verdict"]
+            name = f"{test['experiment']}/{test['measure']}"
+            yield one["criterion"], name, *numbers, number(test["null"]), margin, luck, said
+
+
 def _findings(findings: Sequence[Mapping[str, Any]]) -> str:
     """The overall numbers in view, groups and controls one click away."""
     overall = [one for one in findings if one["group"] == "overall"]
@@ -143,13 +167,14 @@ def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    top = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
-    return f"<table>\n<tr>{top}</tr>\n{''.join(_line(headings, row) for row in rows)}</table>\n"
+    """Rows that a narrow screen can move sideways under headings of their kind."""
+    lines = "".join(_line(headings, row, "td") for row in rows)
+    return f'<div class="wide"><table>\n{_line(headings, headings, "th")}{lines}</table></div>\n'
 
 
-def _line(headings: Sequence[str], row: Sequence[Any]) -> str:
+def _line(headings: Sequence[str], row: Sequence[Any], tag: str) -> str:
     classes = (' class="number"' if heading in NUMBERS else "" for heading in headings)
-    cells = (f"<td{kind}>{escape(str(cell))}</td>" for kind, cell in zip(classes, row, strict=True))
+    cells = (f"<{tag}{kind}>{escape(str(cell))}</{tag}>" for kind, cell in zip(classes, row, strict=True))
     return f"<tr>{''.join(cells)}</tr>\n"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from attentest import notebook
 from attentest.report.absence import absence
 from attentest.report.agreement import RULE, Judgement, barred, is_recalled, judge, judge_size
 from attentest.report.over_settings import over_settings
@@ -21,10 +22,20 @@ from attentest.studies.published import WORDS, PublishedNumber, load_published
 from attentest.studies.recipe import Study, load_study
 
 Row = dict[str, Any]
+SHOWN = ("dataset", "model", "attention", "class", "measure", "published", "ours", "low", "high", "agrees")
 SHOWN_ANYWAY = ("vectors", "decoder", "epochs", "encoder", "attention", "projection")
 
 
-def compare(name: str, store_url: str, shelf: Mapping[str, str]) -> dict[str, Any]:
+class Comparison(dict[str, Any]):
+    """The comparison as one document for programs, which shows itself in a notebook."""
+
+    def _repr_html_(self) -> str:
+        counts = f"{len(self['rows'])} published numbers beside ours, {len(self['missing'])} missing"
+        rows = [[row[name] for name in SHOWN] for row in self["rows"]]
+        return notebook.said(f"{self['title']}: {counts}.") + notebook.table(SHOWN, rows)
+
+
+def compare(name: str, store_url: str, shelf: Mapping[str, str]) -> Comparison:
     """The comparison as one document without NaN; `shelf` says of every corpus whether it is here."""
     study = load_study(name)
     printed = load_published(name)
@@ -51,15 +62,17 @@ def compare(name: str, store_url: str, shelf: Mapping[str, str]) -> dict[str, An
                     "way_out": gap.way_out,
                 }
             )
-    return {
-        "study": study.study,
-        "title": study.title,
-        "rule": RULE,
-        "summary": dict(Counter(row["agrees"].partition(" by ")[0] for row in rows)),
-        "rows": rows,
-        "missing": missing,
-        "over_settings": _over_settings(study, printed, stored),
-    }
+    return Comparison(
+        {
+            "study": study.study,
+            "title": study.title,
+            "rule": RULE,
+            "summary": dict(Counter(row["agrees"].partition(" by ")[0] for row in rows)),
+            "rows": rows,
+            "missing": missing,
+            "over_settings": _over_settings(study, printed, stored),
+        }
+    )
 
 
 def _over_settings(study: Study, printed: Sequence[PublishedNumber], stored: Stored) -> list[Row]:

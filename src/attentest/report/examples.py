@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from attentest.report.effects import Effects, effects
 from attentest.report.rows import PointRows
 
 # What a table of texts may be filtered by: the words of its heading, and the experiment that measures it.
@@ -18,10 +19,12 @@ NUMBERS: Mapping[str, tuple[str, str]] = {
     "tau_gradient": ("τ of attention and gradients", "importance"),
     "tau_loo": ("τ of attention and leave-one-out", "importance"),
     "change": ("output change, permuted", "permutation"),
+    "even": ("output change, uniform", "ablation"),
     "jsd": ("ε-max JSD", "adversary"),
     "searched": ("JSD found by the search", "adversary"),
     "flip": ("smallest flip", "removal"),
 }
+TOLD = ("performance", "importance", "permutation", "adversary", "removal", "ablation")
 SHARED = ("label", "predicted", "length", "max_attention")
 
 
@@ -32,17 +35,18 @@ class Examples:
     seed: int
     table: pd.DataFrame
     vectors: pd.DataFrame  # by id: weights over words, of the texts that an experiment kept whole
+    effects: Mapping[str, Effects]  # by id: what weights that are not the model's own do
 
 
-def examples(rows: PointRows) -> Examples | None:
-    """Everything the experiments say of the first seed's texts; None where no rows are left."""
-    of = {name: rows.own(name) for name in ("performance", "importance", "permutation", "adversary")}
-    of["removal"] = rows.own("removal")
-    seeds = [int(own["seed"].min()) for own in of.values() if len(own)]
-    if not seeds:
-        return None
-    seed = min(seeds)
-    own = {name: some[some["seed"] == seed].set_index("id") for name, some in of.items()}
+def examples(rows: PointRows) -> Iterator[Examples]:
+    """Everything the experiments say of each seed's texts, the first seed first; none where no rows are."""
+    of = {name: rows.own(name) for name in TOLD}
+    for seed in sorted({int(seed) for own in of.values() for seed in own["seed"].unique()}):
+        own = {name: some[some["seed"] == seed].set_index("id") for name, some in of.items()}
+        yield _of_seed(seed, own, rows.point.tolerance)
+
+
+def _of_seed(seed: int, own: Mapping[str, pd.DataFrame], tolerance: float) -> Examples:
     ids = pd.Index(dict.fromkeys(each for some in own.values() for each in some.index))
     table = pd.DataFrame(index=ids)
     for name in SHARED:
@@ -51,12 +55,12 @@ def examples(rows: PointRows) -> Examples | None:
     table = table.assign(
         **{name: table[name].where(table[name].notna(), "–") for name in ("label", "predicted")}
     )
-    found = _measured(own, rows.point.tolerance)
+    found = _measured(own, tolerance)
     for name in NUMBERS:
         if name not in table:
             values = found.get(name, pd.Series(dtype=np.float64))
             table[name] = values.astype(np.float64).reindex(ids)
-    return Examples(seed, table, _vectors(own, rows.point.tolerance))
+    return Examples(seed, table, _vectors(own, tolerance), effects(own["ablation"]))
 
 
 def _first(columns: list[pd.Series], ids: pd.Index) -> pd.Series:
@@ -75,6 +79,7 @@ def _measured(own: Mapping[str, pd.DataFrame], tolerance: float) -> dict[str, pd
         "change": ("permutation", "median_change"),
         "jsd": ("adversary", f"exact@{at}"),
         "searched": ("adversary", f"best@{at}"),
+        "even": ("ablation", "uniform_change"),
     }
     found = {name: own[where][column] for name, (where, column) in wanted.items() if column in own[where]}
     if "smallest" in own["removal"]:
@@ -95,6 +100,8 @@ def _vectors(own: Mapping[str, pd.DataFrame], tolerance: float) -> pd.DataFrame:
     for name, known in (("search", f"best@{tolerance:g}"), ("exact", f"exact@{tolerance:g}")):
         if f"{name}_weights" in adversary:
             columns[name] = adversary[f"{name}_weights"].where(adversary[known].notna())
+    if "permuted_weights" in own["ablation"]:
+        columns["permuted"] = own["ablation"]["permuted_weights"]
     for where in ("importance", "adversary"):
         if "weights" in own[where] and "own" not in columns:
             columns["own"] = own[where]["weights"]

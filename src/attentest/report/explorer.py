@@ -1,7 +1,8 @@
-"""The explorer of a grid point: every text of one of its models, as a page and the data it takes.
+"""The explorer of a grid point: every text of each of its models, as a page and the data it takes.
 
-The table travels at once; words and weights lie in shards, and a text costs no more than the two it is in.
-Words are the corpus's, so all models of a corpus share them.
+The table of the first seed travels at once, those of the others when they are asked for. Words and weights
+lie in shards, and a text costs no more than the two it is in. Words are the corpus's, so all models of a
+corpus share them.
 """
 
 from __future__ import annotations
@@ -66,25 +67,33 @@ def explorer(
     """The page and its shards. With `every`, each text has its attention; else those that were kept whole."""
     point = rows.point
     stem = point.file.removesuffix(".html")
-    found = None if private else examples(rows)
-    missing = PRIVATE if private else NO_ROWS if found is None else ""
+    every_seed = [] if private else list(examples(rows))
+    names = {
+        found.seed: stem if n == 0 else f"{stem}-seed-{found.seed}" for n, found in enumerate(every_seed)
+    }
     page = ExplorerPage(
         point=point,
         file=f"explore-{point.file}",
-        shard=f"data/{stem}.js" if found else "",
-        seed=found.seed if found else None,
-        texts=len(found.table) if found else 0,
-        missing=missing,
+        shard=f"data/{stem}.js" if every_seed else "",
+        seeds=list(names),
+        texts=len(every_seed[0].table) if every_seed else 0,
+        missing=PRIVATE if private else "" if every_seed else NO_ROWS,
         commands=commands,
     )
-    if found is None:
-        return page, {}
-    ordered = _ordered(found, held)
-    weighed = _weights(point, found, every=every and held is not None)
-    name = f"{stem}-weights"
-    files = _strips(name, list(ordered.index), weighed, held)
-    told = _told(point, found, ordered, weighed, held, name) | {"commands": list(commands)}
-    return page, {page.shard: shard(stem, told), **files}
+    files = Files()
+    for found in every_seed:
+        name = names[found.seed]
+        ordered = _ordered(found, held)
+        weighed = _weights(point, found, every=every and held is not None)
+        files |= _strips(f"{name}-weights", list(ordered.index), weighed, held)
+        told = _told(point, found, ordered, weighed, held, f"{name}-weights")
+        files[f"data/{name}.js"] = shard(name, told | {"commands": list(commands), "seeds": _seeds(names)})
+    return page, files
+
+
+def _seeds(names: Mapping[int, str]) -> list[dict[str, Any]]:
+    """Every seed, and the shard that its texts are in."""
+    return [{"seed": seed, "name": name} for seed, name in names.items()]
 
 
 def _ordered(found: Examples, held: Words | None) -> pd.DataFrame:
@@ -106,7 +115,11 @@ def _weights(point: GridPoint, found: Examples, *, every: bool) -> dict[str, dic
     for each, vectors in zip(found.vectors.index, found.vectors.to_dict("records"), strict=True):
         weighed[each] = weighed.get(each, {}) | {str(k): v for k, v in vectors.items() if v is not None}
     strips = {each: packed(vectors) for each, vectors in weighed.items()}
-    return {each: strip for each, strip in strips.items() if strip is not None}
+    return {
+        each: strip | {"effects": found.effects.get(each, {})}
+        for each, strip in strips.items()
+        if strip is not None
+    }
 
 
 def _strips(name: str, ids: Sequence[str], weighed: Mapping[str, Any], held: Words | None) -> Files:

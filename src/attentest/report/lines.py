@@ -74,13 +74,22 @@ def lines(finding: StoredFinding, tolerance: float) -> Lines:
     for row in finding.table.to_dict("records"):
         found = {str(name): value for name, value in row.items()}
         line = Line(found, _card(found))
-        at = found["measure"].partition("@")[2]
-        main = found["group"] == "overall" and at in ("", f"{tolerance:g}")
+        main = found["group"] == "overall" and is_main(found["measure"], tolerance)
         (first if main else others).append(line)
     if not first:
         order = list(dict.fromkeys(line.finding["measure"] for line in others))
         others.sort(key=lambda line: order.index(line.finding["measure"]))
     return Lines(first, others)
+
+
+def is_main(measure: str, tolerance: float) -> bool:
+    """Whether it is for the tolerance that is shown, or for none."""
+    return measure.partition("@")[2] in ("", f"{tolerance:g}")
+
+
+def measure_key(experiment: str, measure: str) -> str:
+    """The measure without the tolerance, which a question changes and which would set corpora apart."""
+    return f"{experiment}/{measure.partition('@')[0]}"
 
 
 def columns(points: Sequence[GridPoint]) -> dict[str, str]:
@@ -113,4 +122,4 @@ def _line(finding: StoredFinding, measure: str) -> Line | None:
 
 def _card(found: Mapping[str, Any]) -> Card | None:
     """The measure's card; a store of another version may hold measures that have none here."""
-    return CARDS.get(f"{found['experiment']}/{found['measure'].partition('@')[0]}")
+    return CARDS.get(measure_key(found["experiment"], found["measure"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attentest.report.lines import MAIN, Line, lines
+from attentest.report.lines import MAIN, Line, lines, measure_key
 from attentest.report.points import GridPoint, told_apart
 from attentest.report.reading import reading
 from attentest.report.sections import ASKS
@@ -33,6 +33,7 @@ def numbers(
         _point(point, apart, seeds.get(point.file, {}), studies, measures)
         for point, apart in zip(points, differs, strict=True)
     ]
+    _speak(measures)
     order = [*MAIN, *(key for key in measures if key not in MAIN)]
     return {
         "measures": [measures[key] for key in order if key in measures],
@@ -67,7 +68,7 @@ def _point(
             continue
         done[experiment] = {"cell": short(finding.cell.key), "command": command(studies, finding)}
         for line in lines(finding, point.tolerance).first:
-            key = _key(line)
+            key = measure_key(experiment, line.finding["measure"])
             measures.setdefault(key, _measure(key, line))
             found[key] = _told(line)
     return {
@@ -86,23 +87,30 @@ def _point(
     }
 
 
-def _key(line: Line) -> str:
-    """The measure without the tolerance, which a question changes and which would set corpora apart."""
-    return f"{line.finding['experiment']}/{line.finding['measure'].partition('@')[0]}"
-
-
 def _measure(key: str, line: Line) -> Document:
     experiment = key.split("/")[0]
     card = line.card
+    title = ASKS.get(experiment, (experiment, ""))[0]
+    says = MAIN.get(key) or (card.measure if card else key.split("/")[1].replace("-", " "))
     return {
         "key": key,
-        "says": MAIN.get(key) or (card.measure if card else key.split("/")[1].replace("-", " ")),
+        "says": says,
+        "heads": MAIN.get(key) or f"{title}: {says}",  # a row or a column of experiments
         "experiment": experiment,
-        "title": ASKS.get(experiment, (experiment, ""))[0],
+        "title": title,
         "main": key in MAIN,
         "direction": card.direction if card else "",
         "null": card.null if card else "",
     }
+
+
+def _speak(measures: Mapping[str, Document]) -> None:
+    """An experiment without a main number speaks by its first one, as on the pages of models."""
+    spoken = {measure["experiment"] for measure in measures.values() if measure["main"]}
+    for measure in measures.values():
+        if measure["experiment"] not in spoken:
+            measure["main"] = True
+            spoken.add(measure["experiment"])
 
 
 def _told(line: Line) -> Document:

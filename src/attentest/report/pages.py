@@ -65,12 +65,12 @@ class PointPage:
 
 @dataclass(frozen=True, kw_only=True)
 class ExplorerPage:
-    """The texts of one model; what they are is in its shards."""
+    """The texts of a model, seed by seed; what they are is in its shards."""
 
     point: GridPoint
     file: str
     shard: str  # the script with the table; empty where nothing can be shown
-    seed: int | None
+    seeds: Sequence[int]  # the first is what the page opens with
     texts: int
     missing: str  # why nothing can be shown; empty where something is
     commands: Sequence[str]
@@ -165,17 +165,52 @@ class ClaimTable:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """A figure on the page of a model: the file, or why it could not be drawn."""
+
+    point: GridPoint
+    finding: StoredFinding
+    anchor: str
+    title: str
+    file: str
+    size: tuple[str, str]
+    missing: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureTable:
+    """One kind of figure over the grid of a study."""
+
+    anchor: str
+    title: str
+    says: str
+    redraws: str  # what it is in the paper; empty where the paper has no such figure
+    models: Sequence[str]
+    corpora: Mapping[str, Sequence[Sequence[Drawn] | str]]  # a cell a model: figures, or why there is none
+
+    @property
+    def count(self) -> int:
+        """How many are here."""
+        return sum(
+            len(cell) for cells in self.corpora.values() for cell in cells if not isinstance(cell, str)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class StudyPage:
     """One study: its claims, and its published numbers beside ours."""
 
     study: Study
     file: str
     claims: Sequence[ClaimTable]
+    claim_files: Sequence[str]
     comparison: Mapping[str, Any] | None
     tables: Sequence[Table]
     downloads: Sequence[str]
     diagram: str  # a drawing of what the study does; empty where there is none
     pictures: Sequence[Picture]  # of all models together
+    figures: Sequence[FigureTable]  # of each model, side by side
+    texts: Sequence[tuple[Drawn, Sequence[str]]]  # the paper's own texts under several attentions, by corpus
 
     @property
     def counts(self) -> Mapping[str, int]:

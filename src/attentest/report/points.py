@@ -39,8 +39,7 @@ class GridPoint:
     def model(self) -> str:
         """The model in words; softmax goes without saying."""
         axes = self.axes
-        projection = "" if axes["projection"] == "softmax" else f" + {axes['projection']}"
-        return f"{axes['encoder']} + {axes['attention']}{projection}"
+        return in_words(axes["encoder"], axes["attention"], axes["projection"])
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -51,6 +50,16 @@ class GridPoint:
     def seeds(self) -> int:
         """The most seeds that any of its findings is about."""
         return max(len(finding.cell.inputs) for finding in self.findings)
+
+    @cached_property
+    def models(self) -> dict[str, str]:
+        """The keys of its trained models by seed, as far as the store tells."""
+        seen = {
+            name.removeprefix("seed "): finding.stored.cells.get(key)
+            for finding in self.findings
+            for name, key in finding.cell.inputs.items()
+        }
+        return {seed: cell.inputs["model"] for seed, cell in seen.items() if cell and "model" in cell.inputs}
 
     @cached_property
     def stored_corpus(self) -> StoredCorpus | None:
@@ -71,6 +80,11 @@ class GridPoint:
     def of(self, experiment: str) -> StoredFinding | None:
         """The experiment's findings; where it was done in several ways, the first by `_rank`."""
         return next((f for f in self.findings if f.cell.config["experiment"] == experiment), None)
+
+
+def in_words(encoder: str, attention: str, projection: str) -> str:
+    """A kind of model; softmax goes without saying."""
+    return f"{encoder} + {attention}" + ("" if projection == "softmax" else f" + {projection}")
 
 
 def grid_points(stored: Stored) -> list[GridPoint]:

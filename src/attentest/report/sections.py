@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from attentest.figures.chart_training import training_curve
-from attentest.figures.heatmaps import pair_html
 from attentest.figures.pairs import vectors
 from attentest.report.glance import glances
 from attentest.report.lines import Lines, lines
@@ -23,7 +22,6 @@ from attentest.report.verdicts import Judged, command
 from attentest.studies.recipe import Study
 
 FIRST = ("epochs", "vectors", "decoder", "hidden", "embedding")  # of the settings, what readers ask for
-FOLDED = 12  # words in a row that no attention weighs are folded away
 # Each experiment's title, and the question it asks.
 ASKS = {
     "performance": ("Performance", "How well does the model do its task?"),
@@ -37,6 +35,10 @@ ASKS = {
         "Is there another attention, far from the model's own, under which it answers the same?",
     ),
     "heat-map": ("Heat maps", "What do other attentions with the same output look like?"),
+    "ablation": (
+        "Weights that attention did not choose",
+        "What becomes of the output under uniform weights, and under the own ones in another order?",
+    ),
     "log-odds": ("Log-odds attention", "Does it matter whether attention was learnt?"),
     "uniform-baseline": ("Uniform attention", "Does the task need attention at all?"),
     "seed-variance": ("Other seeds", "Does another seed move attention as far as an adversary does?"),
@@ -171,14 +173,7 @@ def _drawn(texts: Sequence[ShownText], if_none: str) -> HeatMaps:
         return HeatMaps(missing=if_none)
     if not any(text.fits for text in texts):
         return HeatMaps(missing="This attention weighs sentences, not words.")
-    return HeatMaps(html=[_html(text) for text in texts if text.fits])
-
-
-def _html(text: ShownText) -> str:
-    right = "rightly" if text.predicted == text.label else f"where the label is {text.label}"
-    facts = "".join(f"; {fact}" for fact in text.facts)
-    title = f"{text.id}: says {text.predicted}, {right}{facts}"
-    return pair_html(text.tokens, text.strips, title=title, query=text.query, collapse=FOLDED)
+    return HeatMaps(html=[text.html for text in texts if text.fits])
 
 
 def _made(point: GridPoint) -> list[tuple[str, str]]:

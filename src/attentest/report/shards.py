@@ -24,8 +24,8 @@ DIGITS = 5  # significant ones; more than any page prints
 WHOLE = 1e15  # below it whole numbers are written without a point
 VEGA, EMBED = "scripts/vega.js", "window.vegaEmbed = vegaEmbed;"
 OWN = (
-    *("core", "picture", "charts", "overview", "compare", "figures"),
-    *("lanes", "strips", "choosing", "scatter", "texts", "reader", "explorer"),
+    *("core", "picture", "charts", "overview", "compare", "figures", "served"),
+    *("lanes", "strips", "choosing", "scatter", "texts", "reader", "explored", "explorer"),
 )  # in the order they are read
 
 

@@ -23,6 +23,7 @@ MAIN = re.compile(r'<main id="main">(.*)</main>', re.DOTALL)
 TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 LINKED = re.compile(r'<a href="figures/[^"]*">(<img [^>]*>)</a>')
 DRAWN = re.compile(r'<a href="figures/[^"]*" download="">SVG</a>')
+AGAIN = re.compile(r'<img class="thumb" [^>]*alt="([^"]*)"[^>]*>')  # each stands in full on its model's page
 LINK = re.compile(r'href="([^"]*)"')
 PICTURE = re.compile(r'src="(figures/[^"]*|icon\.svg)"')
 PLACE = re.compile(r'id="([^"]*)"')
@@ -62,7 +63,7 @@ def _page(name: str, files: Mapping[str, str]) -> str:
     main, title = MAIN.search(page), TITLE.search(page)
     assert main is not None and title is not None  # both are in the template of every page
     # Pictures first: their links go, and with them every link to a file of the folder.
-    body = DRAWN.sub("", LINKED.sub(r"\1", main[1]))
+    body = DRAWN.sub("", LINKED.sub(r"\1", AGAIN.sub(r"\1", main[1])))
     body = PICTURE.sub(lambda found: f'src="{_address(found[1], files[found[1]])}"', body)
     body = PLACE.sub(lambda found: f'id="{name}/{found[1]}"', body)
     body = LINK.sub(lambda found: f'href="{_turned(unescape(found[1]), name, files)}"', body)

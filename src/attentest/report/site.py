@@ -27,7 +27,7 @@ from attentest.report.by_seed import by_seed
 from attentest.report.catalogue import catalogue
 from attentest.report.explorer import corpus_words, explorer
 from attentest.report.lines import columns, main_line
-from attentest.report.missing import absent, failed
+from attentest.report.missing import failed
 from attentest.report.numbers import numbers
 from attentest.report.pages import ComparePage, CorpusOverview, IndexPage, ModelRow
 from attentest.report.points import GridPoint, grid_points, told_apart
@@ -35,6 +35,7 @@ from attentest.report.rows import PointRows
 from attentest.report.sections import point_page
 from attentest.report.shards import scripts, shard
 from attentest.report.stored import Stored
+from attentest.report.study_figures import Album, lacking
 from attentest.report.studying import recipes, study_pages
 from attentest.report.verdicts import judged
 from attentest.store.cell import short
@@ -81,18 +82,17 @@ def build(
             way_out="Run `attentest demo` or `attentest study NAME` first.",
         )
     write = _Writer()
-    seeds = _point_pages(write, points, known, wanted, watch)
-    pages, downloads = study_pages(known, points, store_url, shelf)
+    seeds, album = _point_pages(write, points, known, wanted, watch)
+    missing = lacking(shelf, points, failed(stored.store))
+    pages, downloads = study_pages(known, points, store_url, shelf, album, missing)
     write.files |= downloads
     for study in pages:
         write("study.html", study.file, study)
     shown = columns(points)
     corpora, drawings = _corpora(points, shown)
     write.files |= drawings
-    held = {point.corpus for point in points}  # what was run needs its files no more
-    lacking = {name: status for name, status in absent(shelf).items() if name not in held}
-    missing = {"failed": failed(stored.store), "absent": lacking}
-    write.files[NUMBERS] = shard("numbers", numbers(points, seeds, known, missing))
+    told = {"failed": missing.failed, "absent": missing.absent}
+    write.files[NUMBERS] = shard("numbers", numbers(points, seeds, known, told))
     write("compare.html", "compare.html", ComparePage(shard=NUMBERS))
     catalogued = catalogue(stored, points, known, wanted.corpora, wanted.version)
     write("catalogue.html", "catalogue.html", catalogued)
@@ -114,16 +114,18 @@ def build(
 
 def _point_pages(
     write: _Writer, points: Sequence[GridPoint], known: Mapping[str, Study], wanted: Asked, watch: Watch
-) -> dict[str, dict[str, dict[str, float]]]:
-    """A page and an explorer for each grid point; gives the numbers of single seeds by page."""
+) -> tuple[dict[str, dict[str, dict[str, float]]], Album]:
+    """A page and an explorer for each grid point; gives numbers of single seeds, and all figures."""
     verdicts = [one for study in known.values() for one in judged(study, points)]
     seeds: dict[str, dict[str, dict[str, float]]] = {}
+    album = Album()
     for point in points:
         watch(len(seeds), len(points))
         private = point.corpus in wanted.private
         rows = PointRows(point)
         page, figures = point_page(rows, verdicts, known, private=private)
         write("point.html", point.file, page)
+        album.add(page)
         held = None if private else corpus_words(point.stored_corpus)
         made = list(dict.fromkeys(section.command for section in page.sections if section.command))
         texts, shards = explorer(rows, held, made, private=private, every=wanted.every_text)
@@ -132,7 +134,7 @@ def _point_pages(
         if held is not None and f"data/{held.name}-0.js" not in write.files:  # other models have them, too
             write.files |= held.files()
         seeds[point.file] = by_seed(rows)
-    return seeds
+    return seeds, album
 
 
 def _shared() -> Files:
@@ -145,11 +147,16 @@ def _shared() -> Files:
     }
 
 
+def night_ink(warmth: float) -> str:
+    """The colour of words on a warm ground by night: only black and white can be read on every warmth."""
+    return "#ffffff" if warmth < 0.6 else "#000000"
+
+
 def _night() -> str:
     """Heat maps on a dark ground: from the ground to the warm colour, so that little weight is not bright."""
     rules = []
     for n in range(LEVELS + 1):
-        ink = "var(--ground)" if 2 * n > LEVELS else "var(--ink)"
+        ink = night_ink(n / LEVELS)
         ground = f"color-mix(in srgb, var(--hot) {100 * n / LEVELS:g}%, var(--cold))"
         rules.append(
             f"  main .strip .w{n}, main .heatmap .key.w{n} {{ background: {ground}; color: {ink}; }}"
@@ -208,6 +215,7 @@ class _Writer:
             finalize=_clean,
             trim_blocks=True,
             lstrip_blocks=True,
+            extensions=["jinja2.ext.loopcontrols"],
         )
         self.templates.filters |= {"number": _number, "count": count, "short": short, "ready": Markup}
         self.templates.filters |= {"stem": lambda file: PurePosixPath(file).stem, "anchor": _anchor}

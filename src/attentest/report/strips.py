@@ -11,7 +11,7 @@ from attentest.report.stored import StoredText
 
 STEPS = 9999  # of the largest weight: four digits on a page
 UNKNOWN = -1  # stands where a weight is not a number
-ATTENTIONS, IMPORTANCES = ("own", "search", "exact"), ("gradient", "loo")
+ATTENTIONS, IMPORTANCES = ("own", "permuted", "search", "exact"), ("gradient", "loo")
 LONGEST = 120  # signs of a token; what is longer is cut, and says so
 TOKENS, TEXTS = 30_000, 400  # of a shard, whichever is reached first
 

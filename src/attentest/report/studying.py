@@ -10,10 +10,12 @@ from attentest.figures.formats import FORMATS, SUFFIXES, tables
 from attentest.refusal import Refusal
 from attentest.report.across import across
 from attentest.report.compare import compare
-from attentest.report.pages import ClaimTable, StudyPage
+from attentest.report.pages import StudyPage
 from attentest.report.points import GridPoint
+from attentest.report.study_claims import claim_files, claim_tables
+from attentest.report.study_figures import Album, Lacking
 from attentest.report.study_pictures import study_pictures
-from attentest.report.verdicts import Judged, asks_for, judged
+from attentest.report.verdicts import asks_for, judged
 from attentest.studies.recipe import Study, load_study, names
 
 Files = dict[str, str]
@@ -23,6 +25,7 @@ ORDER = (
     *("n", "excluded", "seeds", "seed std", "vectors", "epochs", "decoder", "differs in", "cell"),
 )
 DOWNLOADS = (".md", ".tex", ".csv")
+DEMO = "demo"  # studies that show the package rather than a paper
 REMOVALS = {"single-weight", "removal"}  # experiments that take weights away
 DIAGRAM = "figures/zero-and-renormalise.svg"
 
@@ -43,30 +46,41 @@ def recipes(more: Sequence[str]) -> dict[str, Study]:
 
 
 def study_pages(
-    studies: Mapping[str, Study], points: Sequence[GridPoint], store_url: str, shelf: Mapping[str, str]
+    studies: Mapping[str, Study],
+    points: Sequence[GridPoint],
+    store_url: str,
+    shelf: Mapping[str, str],
+    album: Album,
+    missing: Lacking,
 ) -> tuple[list[StudyPage], Files]:
-    """A page for every study that asks for something the store holds, or that has published numbers."""
+    """A page for every study of a paper, and for the others that ask for something the store holds."""
     pages, files = [], Files()
     for name, study in studies.items():
         asked = any(asks_for(study, finding) for point in points for finding in point.findings)
         document = compare(name, store_url, shelf) if study.published is not None else None
-        if not asked and document is None:
+        if not asked and document is None and name.startswith(DEMO):
             continue
         stem = f"study-{study.study}"
         downloads = [f"{stem}{suffix}" for suffix in DOWNLOADS] if document is not None else []
         for suffix, file in zip(DOWNLOADS, downloads, strict=False):
             assert document is not None
             files[file] = FORMATS[SUFFIXES[suffix]](document)
+        claims = claim_tables(study, list(judged(study, points)))
+        taken = claim_files(study, claims)
+        files |= taken
         pages.append(
             StudyPage(
                 study=study,
                 file=f"{stem}.html",
-                claims=_claims(list(judged(study, points))),
+                claims=claims,
+                claim_files=list(taken),
                 comparison=document,
                 tables=[] if document is None else [*tables(document, ORDER)],
                 downloads=downloads,
                 diagram=DIAGRAM if REMOVALS & {step.name for step in study.experiment} else "",
                 pictures=[*study_pictures(study, points), *across(study, points)],
+                figures=[*album.tables(study, missing)],
+                texts=[*album.shown_texts(study)],
             )
         )
         for drawn in pages[-1].pictures:
@@ -75,26 +89,3 @@ def study_pages(
         title = "To remove an item: zero its weight and renormalise the rest"
         files[DIAGRAM] = to_svg(zero_and_renormalise(title=title, subtitle="a made example, not a finding"))
     return pages, files
-
-
-def _claims(verdicts: Sequence[Judged]) -> list[ClaimTable]:
-    by_claim: dict[tuple[str, str], list[Judged]] = {}
-    for one in verdicts:
-        by_claim.setdefault((one.verdict.claim.says, one.verdict.claim.statistic), []).append(one)
-    return [_table(some) for some in by_claim.values()]
-
-
-def _table(verdicts: Sequence[Judged]) -> ClaimTable:
-    claim = verdicts[0].verdict.claim
-    corpora: dict[str, dict[str, list[Judged]]] = {}
-    for one in verdicts:
-        corpora.setdefault(one.point.corpus, {}).setdefault(one.point.model, []).append(one)
-    return ClaimTable(
-        says=claim.says,
-        statistic=claim.statistic,
-        supported_if=claim.supported_if,
-        refuted_if=claim.refuted_if,
-        models=list(dict.fromkeys(one.point.model for one in verdicts)),
-        corpora=corpora,
-        counts=Counter(one.verdict.verdict for one in verdicts),
-    )

@@ -9,12 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from attentest.figures.heatmaps import Strip
+from attentest.figures.heatmaps import HEATMAP_CSS, Strip, pair_html
 from attentest.figures.terminal import number
 from attentest.report.stored import StoredText
 
 MOST, A_CLASS = 12, 3  # texts on a page, and of a class
 OWN, SEARCH, EXACT = "the model's attention", "found by the search", "furthest with the same output"
+FOLDED = 12  # words in a row that no attention weighs are folded away
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,18 @@ class ShownText:
     def fits(self) -> bool:
         """Whether every weight is that of a token; hierarchies weigh sentences."""
         return all(strip.weights is None or len(strip.weights) == len(self.tokens) for strip in self.strips)
+
+    @property
+    def html(self) -> str:
+        """The text under each attention, for a page that has the style of heat maps."""
+        right = "rightly" if self.predicted == self.label else f"where the label is {self.label}"
+        facts = "".join(f"; {fact}" for fact in self.facts)
+        title = f"{self.id}: says {self.predicted}, {right}{facts}"
+        return pair_html(self.tokens, self.strips, title=title, query=self.query, collapse=FOLDED)
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook, which has no such style."""
+        return f"<style>{HEATMAP_CSS}</style>\n{self.html}"
 
 
 def most_opposed(rows: pd.DataFrame, tolerance: float) -> pd.DataFrame:

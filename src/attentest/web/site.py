@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from html import escape
 from importlib import resources
@@ -70,6 +71,18 @@ def own_pages() -> dict[str, bytes | Path]:
     """The live page and its script."""
     here = resources.files("attentest.web")
     return {name: (here / name).read_bytes() for name in OWN}
+
+
+def links(models: Iterable[str]) -> dict[str, bytes | Path]:
+    """The script by which a report's pages lead to the live one, and to the models of these keys in it.
+
+    In a report that is not served the same name is empty: that one file is the only one that differs.
+    """
+    script = (resources.files("attentest.web") / "served.js").read_bytes()
+    return {
+        "scripts/served.js": b'"use strict";\nconst asked = %s;\n' % json.dumps(sorted(models)).encode()
+        + script
+    }
 
 
 def no_pages(why: str) -> dict[str, bytes | Path]:

@@ -1,77 +1,44 @@
-/* The explorer: every text of a model in a table that ranges and a brush narrow, and one text at a time under
-   every weighting that is kept of it. All of it is in the address. */
+/* The explorer: which seed's model, and its texts. A model was trained several times, and what one training
+   attends to another may not; so each has its texts, loaded when it is asked for. All of it is in the address. */
 "use strict";
 
-attentest.view("explorer", function (element, data) {
-  const { h, state, choosing } = attentest;
-  const names = data.columns.map((column) => column.name);
-  const SHEET = 20; // rows of the table
+attentest.view("explorer", function (element, first) {
+  const { h, state, choice, need } = attentest;
+  const { seeds } = first;
+  const made = new Map(); // name of a shard -> the texts in it, once they are here
+  let here = null; // what is on the page
 
-  /* What the parts share: the data, what is chosen now, and how to choose otherwise. */
-  const hub = {
-    data,
-    names,
-    columns: data.columns,
-    says: Object.fromEntries(data.columns.map(({ name, says }) => [name, says])),
-    SHEET,
-    chosen: null,
-    kept: [],
-    change(values, keepSheet) {
-      state.write(keepSheet ? values : { sheet: "", ...values });
-      show();
-    },
-    select(n) {
-      hub.change({ text: data.ids[n] }, true);
-      reader.element.scrollIntoView({ block: "nearest" });
-    },
-    step(by) {
-      if (!hub.kept.length) return;
-      const place = hub.kept.indexOf(hub.chosen.text);
-      const next = place < 0 ? 0 : Math.min(Math.max(place + by, 0), hub.kept.length - 1);
-      hub.change({ text: data.ids[hub.kept[next]], sheet: Math.floor(next / SHEET) || "" }, true);
-    },
-  };
-  const filters = h("form", { class: "controls", onsubmit: (event) => event.preventDefault() });
-  const [scatter, texts, reader] = [attentest.scatter(hub), attentest.texts(hub), attentest.reader(hub)];
+  const wanted = () => seeds.find(({ seed }) => String(seed) === state.read().get("seed")) || seeds[0];
 
-  function show() {
-    hub.chosen = choosing.now(data, names);
-    hub.kept = choosing.kept(data, hub.chosen);
-    const { activeElement } = document;
-    const focused = activeElement?.getAttribute("aria-label") || activeElement?.textContent;
-    filters.replaceChildren(...choosing.filters(hub));
-    scatter.show();
-    texts.show();
-    restore(focused);
-    return reader.show();
+  function chose(seed) {
+    state.write({ seed: seed === String(seeds[0].seed) ? "" : seed });
+    return show();
   }
 
-  /* A table that is made anew must not lose the key that somebody is about to press again. */
-  function restore(name) {
-    if (!name || document.activeElement !== document.body) return;
-    const named = (each) => (each.getAttribute("aria-label") || each.textContent) === name;
-    [...element.querySelectorAll("button, input, select")].find(named)?.focus();
+  const options = seeds.map(({ seed }) => [String(seed), `seed ${seed}`]);
+  const picker = choice("Model of", options, String(seeds[0].seed), chose);
+  const several = h("div", { class: "controls" }, picker);
+
+  async function show() {
+    const { seed, name } = wanted();
+    if (!made.has(name)) made.set(name, attentest.explored(await need(name)));
+    if (wanted().name !== name) return undefined; // somebody was faster
+    if (here !== made.get(name)) {
+      here = made.get(name);
+      picker.querySelector("select").value = String(seed);
+      element.replaceChildren(...(seeds.length > 1 ? [several] : []), here.element);
+    }
+    return here.show();
   }
 
   addEventListener("keydown", function (event) {
     const typing = event.target.matches("input, select, textarea");
     const elsewhere = element.closest("[data-page]:not(.here)");
-    if (typing || elsewhere || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "j") hub.step(1);
-    if (event.key === "k") hub.step(-1);
+    if (!here || typing || elsewhere || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "j") here.step(1);
+    if (event.key === "k") here.step(-1);
   });
 
-  const narrowed = h(
-    "details",
-    { class: "more", open: innerWidth > 700 },
-    h("summary", {}, "Filters"),
-    filters,
-  );
-  element.replaceChildren(
-    h("div", { class: "beside" }, scatter.element, narrowed),
-    ...texts.elements,
-    reader.element,
-  );
   attentest.follow(element, show);
-  return show().then(() => hub.chosen.text >= 0 && reader.element.scrollIntoView());
+  return show().then(() => here.toText());
 });

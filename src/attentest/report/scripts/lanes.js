@@ -33,38 +33,45 @@ attentest.lanes = (function () {
 
   const known = (value) => value !== null && value !== undefined;
 
+  /* Each lane: its weights, what the model says under them and how far its output moves (null where no model
+     was asked), and what else is known. Of the adversaries no more is kept than how far they may move it. */
   function lanes(text, packed, about) {
     const own = unpacked(packed, "own");
-    const length = own ? own.length : 0;
-    const told = [];
-    const lane = (name, weights, says, missing) => told.push({ name, weights, says, missing });
+    const asked = packed.effects || {};
+    const lane = (name, weights, effect, beside) => ({ name, weights, beside, ...effect });
+    const effect = (name) => {
+      const [change, says] = asked[name] || [null, null];
+      return { moved: known(change) ? number(change) : null, says, flips: says !== null && says !== about.predicted };
+    };
+    const within = (jsd) => ({ moved: known(jsd) ? `≤ ${about.tolerance}` : null, says: null });
     const tau = (value) => (known(value) ? "τ with attention " + number(value) : "");
-    const moved = (jsd) =>
-      known(jsd) ? `JSD ${number(jsd)}; output moves by at most ${about.tolerance}` : "";
-    const notKept = "not kept for this text";
-    lane(
-      "attention",
-      own,
-      `says ${about.predicted}` + (known(about.confidence) ? `, ${number(about.confidence)}` : ""),
-      notKept,
-    );
-    lane("gradient", unpacked(packed, "gradient"), tau(about.tau_gradient), notKept);
-    lane("leave-one-out", unpacked(packed, "loo"), tau(about.tau_loo), notKept);
-    const change = known(about.change)
-      ? `output changes by ${number(about.change)} (median of all orders tried)`
-      : "";
-    lane("one permutation", own && permuted(own, about.place), change, notKept);
-    lane("search", unpacked(packed, "search"), moved(about.searched), notKept);
-    lane("exact adversary", unpacked(packed, "exact"), moved(about.jsd), notKept);
-    const uniform = own && own.map(() => 1 / length);
-    const apart = own && own.every(known) ? `JSD ${number(divergence(own, uniform))}; output not asked` : "";
-    lane("uniform", uniform, apart, notKept);
+    const apart = (jsd) => (known(jsd) ? "JSD from attention " + number(jsd) : "");
+    const chance = known(about.confidence) ? `probability ${number(about.confidence)}` : "";
+    const told = [
+      lane("attention", own, { moved: number(0), says: about.predicted }, chance),
+      lane("gradient", unpacked(packed, "gradient"), effect("gradient"), tau(about.tau_gradient)),
+      lane("leave-one-out", unpacked(packed, "loo"), effect("loo"), tau(about.tau_loo)),
+      permutation(packed, own, about, effect),
+      lane("search", unpacked(packed, "search"), within(about.searched), apart(about.searched)),
+      lane("exact adversary", unpacked(packed, "exact"), within(about.jsd), apart(about.jsd)),
+    ];
+    const even = own && own.map(() => 1 / own.length);
+    told.push(lane("uniform", even, effect("uniform"), own?.every(known) ? apart(divergence(own, even)) : ""));
     if (text.r && own && own.length === tokens(text).length) {
       const marked = own.map((_, n) => (text.r.includes(n) ? 1 / text.r.length : 0));
       const mass = own.reduce((sum, weight, n) => sum + (marked[n] ? weight : 0), 0);
-      lane("human rationale", marked, `holds ${number(mass)} of the attention`);
+      told.push(lane("human rationale", marked, effect("rationale"), `holds ${number(mass)} of the attention`));
     }
     return told;
+  }
+
+  /* The very permutation that the model was asked about, where it is kept; else one that shows what is meant. */
+  function permutation(packed, own, about, effect) {
+    const median = known(about.change) ? `median of many orders ${number(about.change)}` : "";
+    const asked = unpacked(packed, "permuted");
+    if (asked) return { name: "one permutation", weights: asked, beside: median, ...effect("permuted") };
+    const weights = own && permuted(own, about.place);
+    return { name: "one permutation", weights, beside: median, moved: null, says: null };
   }
 
   const tokens = (text) => text.t;

@@ -21,26 +21,35 @@
     const found = [];
     for (const point of data.points)
       for (const measure of measures) {
-        const about = { ...point, experiment: measure.says, measure, point };
+        const about = { ...point, experiment: measure.heads, measure, point };
         const whole = point.found[measure.key];
         if (whole) found.push({ ...about, seed: ALL_SEEDS, found: whole });
         const single = bySeed ? Object.entries(point.by_seed[measure.key] || {}) : [];
         for (const [seed, estimate] of single)
-          found.push({ ...about, seed, found: ofOneSeed(estimate, whole) });
+          found.push({ ...about, seed, found: point.seeds === 1 ? whole : ofOneSeed(estimate, whole) });
       }
-    const filters = Object.entries(chosen.filter).filter(([, value]) => value);
+    const filters = Object.entries(chosen.filter).filter(([axis, value]) => value && offered(axis, chosen));
     return found.filter((entry) => filters.every(([axis, value]) => entry[axis] === value));
   }
+
+  /* With one measure chosen, the experiment is chosen, too. */
+  const offered = (axis, chosen) => axis !== "experiment" || chosen.has("experiment");
 
   function ofOneSeed(estimate, whole) {
     const null_ = whole ? whole.null : null;
     return { estimate, low: null, high: null, null: null_, n: null, excluded: 0, reading: "one seed" };
   }
 
-  /* Values in the order of the data, those of what failed among them; with `wanted` also what studies name. */
+  /* Whether a model passes the filters of what it is. */
+  function kept(point, chosen) {
+    return AXES.slice(0, 4).every((axis) => !chosen.filter[axis] || point[axis] === chosen.filter[axis]);
+  }
+
+  /* What has a number first, then what else is in the store or failed; with `wanted` also what studies name. */
   function values(axis, list, data, chosen) {
     const there = new Set(list.map((entry) => entry[axis]));
     if (axis !== "seed" && axis !== "experiment") {
+      for (const point of data.points.filter((each) => kept(each, chosen))) there.add(point[axis]);
       for (const failure of data.failed) there.add(failure[axis]);
       if (chosen.wanted)
         for (const study of Object.values(data.studies)) for (const value of study[axis]) there.add(value);
@@ -51,7 +60,7 @@
 
   function why(data, about) {
     if (about.corpus && data.absent[about.corpus]) return "corpus not here: " + data.absent[about.corpus];
-    const asked = (one) => (about.experiment ? one.says === about.experiment : one.key === about.measure);
+    const asked = (one) => (about.experiment ? one.heads === about.experiment : one.key === about.measure);
     const measure = data.measures.find(asked);
     const fits = (failure) =>
       AXES.slice(0, 4).every((axis) => !about[axis] || failure[axis] === about[axis]) &&
@@ -59,7 +68,8 @@
     const failure = data.failed.find(fits);
     if (failure) return "failed: " + failure.error;
     const oneSeed = about.seed && about.seed !== ALL_SEEDS;
-    return oneSeed ? "not kept by seed" : "not run";
+    if (!oneSeed) return "not run";
+    return "none of this seed alone: not run, undefined, or its rows are not in the store";
   }
 
   /* --- axes and marks */
@@ -217,6 +227,14 @@
     };
   }
 
+  /* What an axis can be narrowed to. */
+  function named(data, axis) {
+    if (axis === "experiment") return data.measures.filter((one) => one.main).map((one) => one.heads);
+    if (axis !== "seed") return [...new Set(data.points.map((point) => point[axis]))];
+    const seeds = data.points.flatMap((point) => Object.values(point.by_seed).flatMap(Object.keys));
+    return [ALL_SEEDS, ...[...new Set(seeds)].sort((one, other) => one - other)];
+  }
+
   function form(data, chosen, change) {
     const axes = AXES.map((axis) => [axis, axis === "experiment" ? "experiment (its main number)" : axis]);
     const other = (taken, value) => (value === taken ? { rows: chosen.columns, columns: chosen.rows } : null);
@@ -236,8 +254,8 @@
       ["rising", "smallest first"],
     ];
     parts.push(choice("Order of rows", orders, chosen.sort, (value) => change({ sort: value })));
-    for (const axis of AXES.slice(0, 4)) {
-      const there = [...new Set(data.points.map((point) => point[axis]))];
+    for (const axis of AXES.filter((each) => offered(each, chosen))) {
+      const there = named(data, axis);
       if (there.length < 2) continue;
       const options = [["", "all"], ...there.map((value) => [value, value])];
       parts.push(

@@ -29,9 +29,10 @@ attentest.reader = function (hub) {
     const turn = (words, by) => h("button", { type: "button", onclick: () => hub.step(by) }, words);
     const turns = h("p", { class: "pages" }, turn("← Previous (k)", -1), turn("Next (j) →", 1));
     const label = (list) => h("bdi", {}, data.labels[list[n]]);
+    const outside = hub.kept.includes(n) ? "" : "; outside the filters above";
     return [
       h("div", { class: "texthead" }, h("h2", {}, h("bdi", {}, data.ids[n])), turns),
-      h("p", { class: "about" }, "label ", label(data.label), ", predicted ", label(data.predicted)),
+      h("p", { class: "about" }, "label ", label(data.label), ", predicted ", label(data.predicted), outside),
     ];
   }
 

@@ -54,17 +54,30 @@ attentest.scatter = function (hub) {
     hub.change({ ["in." + x]: written(ranges.x), ["in." + y]: written(ranges.y) });
   }
 
-  async function draw() {
-    printed = specified();
+  /* One after the other: two drawings that overlap would leave the older of them on the page. */
+  let drawing = Promise.resolve();
+  function draw() {
+    const wanted = (printed = specified());
     const { x, y } = hub.chosen;
     chart.setAttribute("aria-label", `texts by ${says[x]} and ${says[y]}; the filters do what a brush does`);
+    chart.setAttribute("aria-busy", "true");
+    drawing = drawing.then(() => wanted === printed && redraw(wanted));
+    return drawing;
+  }
+
+  async function redraw(wanted) {
     if (view) view.finalize();
-    view = await charts.draw(chart, printed);
+    view = await charts.draw(chart, wanted);
     let brushed = null;
     view.addSignalListener("brush", (_, ranges) => (brushed = ranges));
-    // Vega tells the last of a drag a little after the pointer is up.
-    chart.onpointerup = () => setTimeout(() => brushed && took(brushed), 60);
     view.addEventListener("click", (_, item) => item?.datum?.id !== undefined && hub.select(item.datum.n));
+    // A drag may end anywhere; and Vega, which hears of it where we do, tells its last when it has run.
+    chart.onpointerdown = () => addEventListener("pointerup", () => setTimeout(ended), { once: true });
+    const ended = async () => {
+      await view.runAsync();
+      if (brushed) took(brushed);
+    };
+    if (wanted === printed) chart.setAttribute("aria-busy", "false");
   }
 
   let drawnFor = "";

@@ -235,16 +235,24 @@ attentest.strips = (function () {
 
   /* What each weighting does, beside the weights. */
   function effects(all) {
-    const rows = all.map(({ name, says, weights, missing }) =>
-      h(
-        "tr",
-        {},
-        h("th", { scope: "row" }, name),
-        h("td", { class: weights ? null : "missing" }, weights ? says || "not asked" : missing),
-      ),
+    const heads = ["weights", "prediction", "output moves by", "beside"];
+    const top = h("tr", {}, heads.map((words) => h("th", { scope: "col" }, words)));
+    const table = h("table", { class: "effects" }, h("thead", {}, top), h("tbody", {}, all.map(effect)));
+    return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "effects" }, table);
+  }
+
+  function effect({ name, weights, says, flips, moved, beside }) {
+    const head = h("th", { scope: "row" }, name);
+    if (!weights) return h("tr", {}, head, h("td", { class: "missing", colspan: "3" }, "not kept for this text"));
+    const unknown = (words) => h("span", { class: "missing" }, words);
+    return h(
+      "tr",
+      {},
+      head,
+      h("td", { class: flips ? "wrong" : null }, says ? h("bdi", {}, says) : unknown("–"), flips ? " (flips)" : ""),
+      h("td", { class: "n" }, moved ?? unknown("not asked")),
+      h("td", {}, beside),
     );
-    const top = h("tr", {}, h("th", { scope: "col" }, "weights"), h("th", { scope: "col" }, "prediction"));
-    return h("table", { class: "effects" }, h("thead", {}, top), h("tbody", {}, rows));
   }
 
   return { draw, effects, LONG };

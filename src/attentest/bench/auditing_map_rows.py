@@ -1,0 +1,67 @@
+"""How a map ranks words beside their importances: the rows of two experiments, as far as a map has them.
+
+The nulls of both take off the factor that a weight is of its unit's importance. A map is no such factor, and
+nothing is known of what it would agree with unlearnt but what the untrained twin shows. So they are NaN here,
+and so is whatever is about the states that one layer weighs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from attentest.bench.auditing_maps import Mapped
+from attentest.corpus.batch import buckets
+from attentest.experiments.contract import Row, Subject
+from attentest.experiments.dispersion import Attended, spreads
+from attentest.experiments.importance import Importances, agreement
+from attentest.experiments.rows import begun
+from attentest.findings import dispersion, importance
+from attentest.model.reader import TEXTS, TOKENS
+
+NOT_OF_MAPS = {
+    "importance": "its null takes off the factor that a weight is of an importance, and a map is no weight",
+    "dispersion": "it is about the states that one layer weighs, or weights as factors, and a map is neither",
+}
+
+
+def map_importance(subject: Subject) -> Iterator[Row]:
+    """One row a text: how the map agrees with gradient and leave-one-out."""
+    k = max(10, int(0.1 * subject.texts.lengths.mean()))  # as the study has it
+    for rows, own in _importances(subject):
+        columns = dict.fromkeys(importance.NUMBERS, np.full(len(rows), np.nan)) | agreement(own, k)
+        for place, row in enumerate(begun(subject, rows, own.reading)):
+            yield {**row, **{name: float(column[place]) for name, column in columns.items()}, "k": k}
+
+
+def map_dispersion(subject: Subject) -> Iterator[Row]:
+    """One row a text: how spread out the map and the importances of words are, and how they agree."""
+    for rows, own in _importances(subject):
+        words = {
+            "inputs_gradient": torch.from_numpy(own.norm_free).to(own.reading.weights),
+            "inputs_loo": torch.from_numpy(own.loo).to(own.reading.weights),
+        }
+        attended = Attended.of(own.reading)
+        columns = dict.fromkeys(dispersion.NUMBERS, np.full(len(rows), np.nan)) | spreads(own.reading, words)
+        for name, known in words.items():
+            taus = attended.taus(attended.first(known))
+            columns |= {f"tau_{name}{where}": tau for where, tau in taus.items()}
+        columns["support"] = attended.real.sum(1).cpu().numpy()
+        for place, row in enumerate(begun(subject, rows, own.reading)):
+            numbers = {name: float(column[place]) for name, column in columns.items()}
+            yield {**numbers, **row, "frobenius": False}
+
+
+def _importances(subject: Subject) -> Iterator[tuple[np.ndarray, Importances]]:
+    """What the transformer itself says of its words, beside the map in place of its weights."""
+    model = subject.model
+    assert isinstance(model, Mapped), "others are asked by the experiments themselves"
+    for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
+        batch = subject.texts.batch(rows).to(model.device)
+        with torch.no_grad():
+            reading = model.read(batch)
+        weights = reading.weights.cpu().numpy()
+        yield rows, replace(Importances.of(model.inner, batch), reading=reading, weights=weights)

@@ -1,0 +1,45 @@
+"""What a study gives back: one document for programs, which shows itself in a notebook."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attentest import notebook
+
+MOST = 40  # findings that are shown; all are in the document, and a site shows them better
+HEADINGS = ("corpus", "model", "measure", "estimate", "95 % interval", "null", "n")
+
+
+class StudyResult(dict[str, Any]):
+    """The document of a study: counts, failures, findings, claims with their verdicts."""
+
+    def _repr_html_(self) -> str:
+        done = f"{self['title']}: {self['done']} of {self['cells']} cells are done."
+        parts = [notebook.said(done)]
+        for title, headings, rows in self._tables():
+            if rows:
+                parts += [notebook.said(title), notebook.table(headings, rows)]
+        return "".join(parts)
+
+    def _tables(self) -> list[tuple[str, tuple[str, ...], list[list[object]]]]:
+        claims = [
+            [one["says"], one["corpus"], _model(one), one["verdict"], one["reason"]]
+            for one in self.get("claims", ())
+        ]
+        overall = [one for one in self.get("findings", ()) if one["group"] == "overall"]
+        shown = f"Findings over all texts, {min(MOST, len(overall))} of {len(overall)}:"
+        return [
+            ("Failed:", ("cell", "error"), [[one["cell"][:12], one["error"]] for one in self["failed"]]),
+            ("Claims:", ("claim", "corpus", "model", "verdict", "because"), claims),
+            (shown, HEADINGS, [_finding(one) for one in overall[:MOST]]),
+        ]
+
+
+def _model(one: dict[str, Any]) -> str:
+    return f"{one['encoder']} + {one['attention']} + {one['projection']}"
+
+
+def _finding(one: dict[str, Any]) -> list[object]:
+    between = f"{notebook.number(one['low'])} to {notebook.number(one['high'])}"
+    measure = f"{one['experiment']}/{one['measure']}"
+    return [one["corpus"], _model(one), measure, one["estimate"], between, one["null"], one["n"]]

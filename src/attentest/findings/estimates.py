@@ -1,0 +1,35 @@
+"""Estimates alone: conclude without intervals, and over all texts only.
+
+What one seed says by itself is wanted of every model on every page, a thousand resamples of it are not: they
+would take most of the time. Neither the twenty conclude functions nor what they call should have to hand such
+a wish down, so it is a setting of the computation around them, as decimal contexts are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+OVERALL = "overall"  # the group of all texts
+_alone = ContextVar("estimates alone", default=False)
+
+
+@contextmanager
+def estimates_alone() -> Iterator[None]:
+    """Within it intervals are NaN, and means of other groups than all texts are left out."""
+    before = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(before)
+
+
+def intervals_asked() -> bool:
+    """Whether anybody will look at an interval."""
+    return not _alone.get()
+
+
+def group_asked(group: str) -> bool:
+    """Whether anybody will look at the group."""
+    return group == OVERALL or not _alone.get()
