@@ -264,7 +264,7 @@ def test_information_is_of_the_ranks_of_the_map():
         ),
         ({"kind": "flow", "layer": 1, "words": False}, "flow from the deciding position's row in layer 1"),
         ({"kind": "value-norm", "head": 1}, "length of the value in the deciding position's row in layer 2"),
-        ({"kind": "value-norm", "head": 1}, "of 3, head 1, over words"),
+        ({"kind": "value-norm", "head": 1}, "of 0 to 2, head 1, over words"),
         (
             {"kind": "gradient"},
             "attention x gradient in the deciding position's row in layer 2 of 0 to 2, the sum",

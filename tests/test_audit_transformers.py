@@ -85,7 +85,7 @@ def test_the_untrained_twin_is_the_same_kind_of_model_drawn_anew():
     ("choice", "said"),
     [
         ({}, "bert: the deciding position's row in layer 2 of 0 to 2, the mean over heads, over words"),
-        ({"head": 1, "layer": 0, "words": False}, "in layer 0 of 3, head 1, over sub-words"),
+        ({"head": 1, "layer": 0, "words": False}, "in layer 0 of 0 to 2, head 1, over sub-words"),
     ],
 )
 def test_an_audit_names_the_attention_it_is_about(choice, said):

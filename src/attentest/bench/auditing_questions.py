@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from attentest.bench.auditing_ablation import ablated
 from attentest.bench.auditing_map_rows import NOT_OF_MAPS, map_dispersion, map_importance
@@ -16,7 +17,7 @@ from attentest.bench.auditing_subject import Audited
 from attentest.corpus.batch import buckets
 from attentest.evidence.dealt_gradient import dealt_gradient
 from attentest.evidence.explainers import Effort
-from attentest.evidence.null_importance import null_deletion, null_gradient
+from attentest.evidence.null_importance import Orders, null_deletion, null_gradient
 from attentest.evidence.permutation import orders
 from attentest.experiments.adversary import Adversary
 from attentest.experiments.answers import answered
@@ -33,6 +34,7 @@ from attentest.findings.rank_agreement import significant
 from attentest.model.adapter import AdaptedModel
 from attentest.model.foreign import ForeignModel
 from attentest.model.reader import TEXTS, TOKENS, readings
+from attentest.model.seam import AttentionModel
 from attentest.refusal import Refusal
 
 NO_NULL = (
@@ -126,21 +128,12 @@ def _importance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
 def _foreign_importance(subject: Audited, nulls: int, rng: torch.Generator) -> Iterator[Row]:
     """The same columns; leave-one-out has its null where a deleted word takes away its weight and no more."""
     model = subject.model
-    sums_up = isinstance(model, AdaptedModel)  # as the papers' models do: then a weight is a whole factor
     k = max(10, int(0.1 * subject.texts.lengths.mean()))  # as the study has it
     for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
         own = Importances.of(model, subject.texts.batch(rows).to(model.device))
-        weights, batch = own.reading.weights, own.reading.batch
         drawn = orders(own.reading.mask, nulls, rng=rng)
-        gradient, loo = (torch.as_tensor(known).to(weights) for known in (own.gradient, own.loo))
-        nulls_of = {
-            "gradient": null_gradient(weights, gradient, drawn)
-            if sums_up
-            else dealt_gradient(model, batch, drawn[:, : max(1, nulls // 4)]),
-            "loo": null_deletion(model, own.reading, loo, drawn),
-        }
-        columns = agreement(own, k) | ceilings(own, None, batch)
-        for name, null in nulls_of.items():
+        columns = agreement(own, k) | ceilings(own, None, own.reading.batch)
+        for name, null in _nulls(model, own, drawn).items():
             tau, p_value = own.agreement(own.weights, null.cpu().numpy())
             columns |= {
                 f"null_tau_{name}": tau.mean(1),
@@ -148,6 +141,24 @@ def _foreign_importance(subject: Audited, nulls: int, rng: torch.Generator) -> I
             }
         for place, row in enumerate(begun(subject, rows, own.reading)):
             yield {**row, "k": k, **{name: float(column[place]) for name, column in columns.items()}}
+
+
+def _nulls(model: AttentionModel, own: Importances, drawn: Orders) -> dict[str, Tensor]:
+    """The importances that the weights would have to thank only themselves for."""
+    weights = own.reading.weights
+    gradient, loo = (torch.as_tensor(known).to(weights) for known in (own.gradient, own.loo))
+    if isinstance(model, AdaptedModel):  # its weights sum up states, as those of the papers' models do
+        return {
+            "gradient": null_gradient(weights, gradient, drawn),
+            "loo": null_deletion(model, own.reading, loo, drawn),
+        }
+    # A transformer's words reach the output past the weights, too, and a shorter text is read anew. (Texts on
+    # whose answer no deletion tells would pass the proof in null_deletion all the same.)
+    few = drawn[:, : max(1, drawn.shape[1] // 4)]  # a pass back each
+    return {
+        "gradient": dealt_gradient(model, own.reading.batch, few),
+        "loo": torch.full_like(drawn, torch.nan, dtype=weights.dtype),
+    }
 
 
 def _permutation(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
