@@ -67,6 +67,20 @@ def test_the_null_of_a_control_counts_where_there_is_one():
     assert verdict("necessary", finding(**moved, null=0.19)).verdict == "not supported"
 
 
+@pytest.mark.parametrize(
+    ("unlearnt", "wanted"), [(0.05, "supported"), (-0.2, "supported"), (0.3, "not supported")]
+)
+def test_agreement_that_comes_unlearnt_is_no_explanation(unlearnt, wanted):
+    """What an untrained model has beyond its weights' factor is asked of the trained one, too."""
+    known = {"experiment": "importance", "measure": "tau-gradient-excess"}
+    found = verdict(
+        "agrees with importances",
+        finding(**known, estimate=0.3),
+        finding(**known, estimate=unlearnt, group="untrained"),
+    )
+    assert found.verdict == wanted and found.answers[0].null == max(0.0, unlearnt)
+
+
 def test_nothing_is_unique_whose_strongest_adversary_is_not_known():
     moved = finding("permutation", "median-output-change", 0.2)
     searched = finding("adversary", "emax-jsd-best@0.01", 0.4, null=math.nan)

@@ -41,6 +41,7 @@ class Asked:
     margin: float  # negative where the finding must lie below its null
     otherwise: float = math.nan  # the null where no control stands beside the model
     luck: str = ""
+    unlearnt: bool = False  # whether what an untrained model has is a null, too, where it lies further
     required: bool = False  # without its answer the criterion cannot be supported
 
 
@@ -79,10 +80,12 @@ CRITERIA = (
         ),
         (
             # Their nulls take off the factor that a weight is of its unit's importance; those of the others
-            # do not. An attention that agrees by its factor alone fails here, and here only: where it is not
-            # asked, as of a map that is no weight, the others alone support nothing.
-            Asked("importance", "tau-gradient-excess", AGREE, required=True),
-            Asked("importance", "tau-loo-excess", AGREE),
+            # do not. What an untrained model has beyond that factor comes unlearnt, too: words that are loud
+            # by themselves are attended to and have large gradients. An attention that agrees by its factor
+            # alone fails here, and here only: where it is not asked, as of a map that is no weight, the
+            # others alone support nothing.
+            Asked("importance", "tau-gradient-excess", AGREE, unlearnt=True, required=True),
+            Asked("importance", "tau-loo-excess", AGREE, unlearnt=True),
             Asked("agreement", "leave-one-out", AGREE, otherwise=0.0),
             Asked("agreement", "integrated-gradients", AGREE, otherwise=0.0),
             Asked("agreement", "shapley", AGREE, otherwise=0.0),
@@ -188,10 +191,9 @@ def judged(findings: pd.DataFrame, absent: Mapping[str, str] | None = None) -> l
 
     `absent` says why it was not, by experiment or by experiment/measure.
     """
-    overall = findings[findings["group"] == "overall"]
-    found: Found = {(str(row.experiment), str(row.measure)): row for row in overall.itertuples()}
+    found, untrained = _by_measure(findings, "overall"), _by_measure(findings, "untrained")
     asked = [(criterion, test) for criterion in CRITERIA for test in criterion.tests]
-    raw = [_raw(test, found) for _, test in asked]
+    raw = [_raw(test, found, untrained) for _, test in asked]
     corrected = holm(np.array([answer.p for answer in raw]))
     answers = [_settled(answer, float(p)) for answer, p in zip(raw, corrected, strict=True)]
     judgements = []
@@ -213,12 +215,20 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     return corrected
 
 
-def _raw(test: Asked, found: Found) -> Answer:
+def _by_measure(findings: pd.DataFrame, group: str) -> Found:
+    rows = findings[findings["group"] == group]
+    return {(str(row.experiment), str(row.measure)): row for row in rows.itertuples()}
+
+
+def _raw(test: Asked, found: Found, untrained: Found) -> Answer:
     """The test with its verdict as if it were the only one."""
     row = found.get((test.experiment, test.measure))
     if row is None:
         return Answer(test, UNDECIDED, NAN, NAN, NAN, NAN, 0, NAN, "not measured")
     null = test.otherwise if math.isnan(row.null) else row.null
+    twin = untrained.get((test.experiment, test.measure))
+    if test.unlearnt and twin is not None and twin.estimate > null:
+        null = float(twin.estimate)
     numbers = row.estimate, row.low, row.high, null, int(row.n)
     if row.n < FEWEST:
         return Answer(test, UNDECIDED, *numbers, math.nan, f"fewer than {FEWEST} texts")
