@@ -214,7 +214,8 @@ def test_the_same_draws_say_the_same():
     assert not first.equals(other)
 
 
-def test_planted_words_are_all_a_layperson_needs(planted):
+def planted_game(planted):
+    """A model that found the word that decides, and the game about it."""
     model = toy_model(planted, encoder="average", hidden=32, embedding=32, epochs=20)
     Training(model, planted).run()
     splits = {
@@ -222,6 +223,11 @@ def test_planted_words_are_all_a_layperson_needs(planted):
         for name, examples in planted.splits().items()
     }
     game = Game(**splits, vocabulary=len(model.vocabulary), classes=2)
+    return model, game
+
+
+def test_planted_words_are_all_a_layperson_needs(planted):
+    _, game = planted_game(planted)
     columns = game.columns((1,), 3, rng=np.random.default_rng(0))
     told = {name: column.mean() for name, column in columns.items()}
     for explainer in ("attention", "erasure", "gradient", "surrogate"):

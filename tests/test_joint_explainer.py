@@ -15,12 +15,11 @@ from attentest.evidence.joint_explainer import JointExplainer, Listener, Togethe
 from attentest.evidence.laypeople import BATCH, RATE
 from attentest.experiments.communication import Communication
 from attentest.experiments.explained_split import ExplainedSplit
-from attentest.experiments.game import Game, joint_messages
+from attentest.experiments.game import joint_messages
 from attentest.findings import communication
-from attentest.model.training import Training
 from tests.observed import concluded, one
 from tests.observed_communication import communication_texts
-from tests.test_communication import QUICK, be_nan, columns_of, observed, say_one
+from tests.test_communication import QUICK, be_nan, columns_of, observed, planted_game, say_one
 from tests.toys import toy_batch, toy_corpus, toy_model
 
 JOINT = Communication(**QUICK, joint=True)
@@ -157,13 +156,7 @@ def test_no_key_changes_where_it_is_not_asked_for():
 
 def test_a_planted_word_is_found_and_a_code_needs_none(planted):
     """It is understood where a word decides; and also, being free to, where an answer is drawn at random."""
-    model = toy_model(planted, encoder="average", hidden=32, embedding=32, epochs=20)
-    Training(model, planted).run()
-    splits = {
-        name: ExplainedSplit.of(model, IndexedSplit(examples, model.vocabulary, planted.labels))
-        for name, examples in planted.splits().items()
-    }
-    game = Game(**splits, vocabulary=len(model.vocabulary), classes=2)
+    model, game = planted_game(planted)
     told = [Told(each.split, each.answers, np.arange(len(each.answers))) for each in game.splits]
     rng = np.random.default_rng(0)
     explainer = JointExplainer.taught(model, *told[:2], classes=2, rng=rng)
