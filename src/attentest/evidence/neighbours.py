@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attentest.evidence.quantisation import ROUNDING
+from attentest.evidence.seeding import ROUNDING
 from attentest.refusal import Refusal
 
 CELLS = 2**22  # distances held at once

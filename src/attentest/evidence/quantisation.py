@@ -4,6 +4,7 @@ Lloyd's steps from k-means++ seeds, the best of some restarts, as scikit-learn h
 every model is quantised, so two things are done for speed. All restarts draw their seeds together, one
 product a step. And a centre whose members stayed has not moved, so its distances are those of the step
 before: only moved centres are measured again, and after a few steps these are few. The steps remain Lloyd's.
+On a GPU there is another road, on which all ranks and restarts go together.
 """
 
 from __future__ import annotations
@@ -12,17 +13,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from attentest.evidence.quantisation_together import tightest
+from attentest.evidence.seeding import seeds
+from attentest.model.precision import full_precision
 from attentest.refusal import Refusal
 
 Vectors = Float[Tensor, "text hidden"]
 Centres = Float[Tensor, "symbol hidden"]
 Symbols = Int[Tensor, " text"]
 
-# Rounding tells copies of a vector apart by a few of these, relative to its length: they are one place.
-ROUNDING = 64
+ITERATIONS = 300
 
 
 class Codebook(NamedTuple):
@@ -34,28 +37,49 @@ class Codebook(NamedTuple):
 
 
 def k_means(
-    vectors: Vectors, number: int, *, rng: torch.Generator, restarts: int = 10, iterations: int = 300
+    vectors: Vectors, number: int, *, rng: torch.Generator, restarts: int = 10, iterations: int = ITERATIONS
 ) -> Codebook:
     """The tightest of some clusterings into `number`; fewer only where the vectors lie in fewer places."""
-    if not 1 <= number <= len(vectors) or restarts < 1:
-        raise Refusal(
-            "quantising vectors",
-            got=f"{len(vectors)} vectors, {number} clusters, {restarts} restarts",
-            needs="at least as many vectors as clusters, and one restart",
-            way_out="Ask for fewer clusters, or give more texts.",
-        )
+    _refuse_too_few(len(vectors), number, restarts)
     middle = vectors.mean(0)
     about = vectors - middle  # the differences of large numbers would be lost to rounding
-    across = about.T.contiguous()
-    found = [
-        _lloyd(about, across, about[places], iterations)
-        for places in _seeds(about, across, number, restarts, rng)
-    ]
-    best = min(found, key=lambda codebook: codebook.inertia)
+    best = (_in_lockstep if on_gpu(vectors) else _in_turn)(about, number, restarts, iterations, rng)
     inertia = max(0.0, best.inertia + float(about.double().square().sum()))
     return Codebook(best.centres + middle, best.symbols, inertia)
 
 
+def on_gpu(vectors: Tensor) -> bool:
+    """Whether the vectors take the road on which all runs go together."""
+    return vectors.is_cuda
+
+
+def _refuse_too_few(texts: int, number: int, restarts: int) -> None:
+    if not 1 <= number <= texts or restarts < 1:
+        raise Refusal(
+            "quantising vectors",
+            got=f"{texts} vectors, {number} clusters, {restarts} restarts",
+            needs="at least as many vectors as clusters, and one restart",
+            way_out="Ask for fewer clusters, or give more texts.",
+        )
+
+
+def _in_turn(vectors: Vectors, number: int, restarts: int, iterations: int, rng: torch.Generator) -> Codebook:
+    across = vectors.T.contiguous()
+    found = [
+        _lloyd(vectors, across, vectors[places], iterations)
+        for places in _seeds(vectors, across, number, restarts, rng)
+    ]
+    return min(found, key=lambda codebook: codebook.inertia)
+
+
+def _in_lockstep(
+    vectors: Vectors, number: int, restarts: int, iterations: int, rng: torch.Generator
+) -> Codebook:
+    found = tightest(vectors[None], number, rng=rng, restarts=restarts, iterations=iterations)
+    return Codebook(found.centres[found.real], found.symbols[0], float(found.inertia))
+
+
+@full_precision()
 def nearest(vectors: Vectors, centres: Centres) -> Symbols:
     """The symbol of vectors that the centres need not have been fitted to."""
     middle = centres.mean(0)
@@ -107,6 +131,8 @@ def _at_each_rank(
     rng: torch.Generator,
 ) -> Quantised:
     """All ranks, or those up to the first with more small clusters than allowed: the rest changes nothing."""
+    if on_gpu(vectors):
+        return _at_all_ranks(vectors, number, restarts, rng)
     found, small = [], 0.0
     for of_rank in vectors:
         found.append(k_means(of_rank, number, rng=rng, restarts=restarts).symbols)
@@ -114,6 +140,16 @@ def _at_each_rank(
         if small > allowed:
             break
     return Quantised(torch.stack(found), number, small)
+
+
+def _at_all_ranks(
+    vectors: Float[Tensor, "rank text hidden"], number: int, restarts: int, rng: torch.Generator
+) -> Quantised:
+    _refuse_too_few(vectors.shape[1], number, restarts)
+    about = vectors - vectors.mean(1, keepdim=True)
+    found = tightest(about, number, rng=rng, restarts=restarts, iterations=ITERATIONS)
+    small = max(small_share(of_rank, number) for of_rank in found.symbols)
+    return Quantised(found.symbols, number, small)
 
 
 def small_share(symbols: Symbols, number: int) -> float:
@@ -133,33 +169,9 @@ def _seeds(
     restarts: int,
     rng: torch.Generator,
 ) -> list[Int[Tensor, " seed"]]:
-    """For every restart the places of its seeds, drawn by squared distance from those before (k-means++).
-
-    A restart has fewer seeds where they already stand on every place there is.
-    """
-    squares = vectors.square().sum(1)
-    runs = torch.arange(restarts, device=vectors.device)
-    far = torch.ones(restarts, len(vectors), dtype=torch.float64, device=vectors.device)  # no seed yet
-    chosen, left = [], []
-    for step in range(number):
-        heaped = far.cumsum(1)
-        left.append(heaped[:, -1] > 0)
-        drawn = torch.rand(restarts, 1, dtype=torch.float64, generator=rng).to(far.device) * heaped[:, -1:]
-        place = torch.searchsorted(heaped, drawn, right=True)[:, 0].clamp(max=len(vectors) - 1)
-        chosen.append(place)
-        lengths = squares[place][:, None] + squares
-        apart = lengths - 2 * vectors[place] @ across
-        apart = torch.where(_same_place(apart, lengths), 0.0, apart).double()
-        far = apart if step == 0 else torch.minimum(far, apart)
-        far[runs, place] = 0.0
-    return [places[some] for places, some in zip(torch.stack(chosen, 1), torch.stack(left, 1), strict=True)]
-
-
-def _same_place(
-    apart: Float[Tensor, "run text"], lengths: Float[Tensor, "run text"]
-) -> Bool[Tensor, "run text"]:
-    """Whether a squared distance is no more than rounding, beside the squared lengths behind it."""
-    return apart <= ROUNDING * torch.finfo(apart.dtype).eps * lengths
+    """The places of every restart's seeds, fewer where they already stand on every place there is."""
+    drawn = seeds(vectors, across, number, restarts, rng)
+    return [places[real] for places, real in zip(*drawn, strict=True)]
 
 
 def _lloyd(
