@@ -50,7 +50,8 @@ def test_beyond_the_ends_no_convex_curve_is_lower(points, at, by):
     assume(len(corners) > 1)
     end, height = corners[0 if at < 0 else -1], envelope_height(corners, at)
     above = lower_envelope(*zip(*corners, (at, height + by), strict=True))
-    assert end in above, "a point above the continued edge leaves every corner a corner"
+    if height < 1:
+        assert end in above, "a point above the continued edge leaves every corner a corner"
     if height > 0:
         below = lower_envelope(*zip(*corners, (at, height - by), strict=True))
         assert end not in below, "and one below cuts the end off"
@@ -65,6 +66,8 @@ def test_by_hand():
     )
     falling = lower_envelope([0.2, 0.4], [0.3, 0.1])
     assert envelope_height(falling, 0.6) == 0.0, "no change of output is below none"
+    steep = lower_envelope([0.655, 0.656], [0.1, 0.3])
+    assert envelope_height(steep, 0.7) == envelope_height(steep, 0.9) == 1.0, "and none is above all"
 
 
 def test_what_is_undefined_is_nan():

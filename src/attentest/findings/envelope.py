@@ -49,17 +49,18 @@ def envelope_height(corners: Sequence[Point], at: float) -> float:
     """How high the envelope is there; beyond its ends, the least that it could be.
 
     A convex curve lies above the line through any two of its points wherever it is continued, so beyond an
-    end the line through the last two corners bounds every continuation from below, and so does 0, below
-    which no distance is. A single corner has no such line: NaN beside it, as for no corner at all.
+    end the line through the last two corners bounds every continuation from below. The heights are total
+    variations: none is below 0, and where the line leaves through 1 there is no continuation, and 1 it is. A
+    single corner has no such line: NaN beside it, as for no corner at all.
     """
     if math.isnan(at) or not corners:
         return math.nan
     if len(corners) == 1:
         return corners[0][1] if at == corners[0][0] else math.nan
     if at < corners[0][0]:
-        return max(0.0, _on_line(corners[0], corners[1], at))
+        return min(max(0.0, _on_line(corners[0], corners[1], at)), 1.0)
     if at > corners[-1][0]:
-        return max(0.0, _on_line(corners[-2], corners[-1], at))
+        return min(max(0.0, _on_line(corners[-2], corners[-1], at)), 1.0)
     left, right = next(edge for edge in pairwise(corners) if at <= edge[1][0])
     return _on_line(left, right, at)
 
