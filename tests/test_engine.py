@@ -93,7 +93,7 @@ def is_gone(pid):
 
 
 def test_inputs_are_done_before_what_needs_them_without_processes():
-    done = Run(diamond(), inline.run, Work(here=lambda key, tell: tell(Event("done", key)), command=[]))
+    done = Run(diamond(), inline.run, Work(here=lambda job, tell: tell(Event("done", *job)), command=[]))
     assert done.heard("begun") == done.heard("done") == ["top", "left", "right", "bottom"]
     assert done.frontier.is_over() and not done.frontier.failed
 
@@ -141,12 +141,51 @@ def test_a_worker_that_ends_after_every_cell_is_replaced_each_time(tmp_path):
     assert len(set(done.workers())) >= 4 and not done.frontier.failed
 
 
+class Companions(Frontier):
+    """Hands out everything that is ready as one job."""
+
+    def take(self):
+        job = []
+        while taken := super().take():
+            job += taken
+        return job
+
+
+def together(monkeypatch, cells, body, tmp_path):
+    monkeypatch.setattr(sys.modules[__name__], "Frontier", Companions)
+    return run_local(cells, worker(tmp_path, body), workers=1)
+
+
+def test_a_job_of_several_cells_is_one_line_and_ends_with_the_last_of_them(tmp_path, monkeypatch):
+    body = 'open(folder / "jobs", "a").write(line)\nfor each in key.split():\n    say("done", each)'
+    cells = {name: cell(name) for name in ("a", "b", "c")}
+    done = together(monkeypatch, cells, body, tmp_path)
+    assert sorted(done.heard("done")) == sorted(done.heard("begun")) == ["a", "b", "c"]
+    (line,) = (tmp_path / "jobs").read_text().splitlines()
+    assert sorted(line.split()) == sorted(each.key for each in cells.values())
+
+
+def test_what_is_left_of_a_dead_workers_job_is_tried_cell_by_cell(tmp_path, monkeypatch):
+    """It dies of the job after one cell: that one is done, the others come back by themselves."""
+    body = """
+open(folder / "jobs", "a").write(line)
+say("done", key.split()[0])
+if len(key.split()) > 1:
+    os._exit(9)
+"""
+    done = together(monkeypatch, {name: cell(name) for name in ("a", "b", "c")}, body, tmp_path)
+    assert sorted(done.heard("done")) == ["a", "b", "c"] and len(done.heard("retried")) == 2
+    assert sorted(len(line.split()) for line in (tmp_path / "jobs").read_text().splitlines()) == [1, 1, 3]
+    assert not done.frontier.failed
+
+
 @pytest.mark.parametrize("road", ["inline", "local"])
 def test_a_failing_cell_fails_its_dependants_but_not_the_others(tmp_path, road):
     cells = {**diamond(), "apart": cell("apart"), "after": cell("after", cell("apart"), stage="reading")}
     bad = cells["left"].key
 
-    def here(key, tell):
+    def here(job, tell):
+        (key,) = job
         tell(Event("failed", key, {"error": "Broken: it"}) if key == bad else Event("done", key))
 
     body = f'say("failed", key, error="Broken: it") if key == "{bad}" else say("done", key)'
@@ -288,9 +327,9 @@ def test_a_worker_whose_listener_is_gone_is_interrupted_and_its_cell_does_not_fa
 def test_the_earliest_stage_goes_first_and_nothing_twice():
     cells = [cell(stage, stage=stage) for stage in ("finding", "observation", "reading", "model", "corpus")]
     frontier = Frontier({each.key: each for each in cells})
-    taken = [frontier.take() for _ in cells]
+    taken = [key for _ in cells for key in frontier.take()]
     assert taken == [each.key for each in reversed(cells)]
-    assert frontier.take() is None and not frontier.is_over()
+    assert frontier.take() == [] and not frontier.is_over()
     for key in taken:
         frontier.hear(Event("done", key))
     assert frontier.is_over() and frontier.done == set(taken)
@@ -299,30 +338,30 @@ def test_the_earliest_stage_goes_first_and_nothing_twice():
 def test_only_a_cell_whose_inputs_are_done_is_ready():
     cells = diamond()
     frontier = Frontier({each.key: each for each in cells.values()})
-    assert frontier.take() == cells["top"].key
-    assert frontier.take() is None  # it is running, not done
+    assert frontier.take() == [cells["top"].key]
+    assert frontier.take() == []  # it is running, not done
     frontier.hear(Event("progress", cells["top"].key))
-    assert frontier.take() is None
+    assert frontier.take() == []
     frontier.hear(Event("done", cells["top"].key))
-    assert {frontier.take(), frontier.take()} == {cells["left"].key, cells["right"].key}
+    assert {*frontier.take(), *frontier.take()} == {cells["left"].key, cells["right"].key}
     frontier.hear(Event("done", cells["right"].key))
-    assert frontier.take() is None
+    assert frontier.take() == []
     frontier.hear(Event("done", cells["left"].key))
-    assert frontier.take() == cells["bottom"].key
+    assert frontier.take() == [cells["bottom"].key]
 
 
 def test_inputs_outside_the_run_are_taken_to_exist():
     cells = diamond()
     frontier = Frontier({cells["bottom"].key: cells["bottom"]})
-    assert frontier.take() == cells["bottom"].key
+    assert frontier.take() == [cells["bottom"].key]
 
 
 @pytest.mark.parametrize("kind, detail", [("failed", {"error": "why"}), ("refused", {"message": "why"})])
 def test_whatever_rests_on_a_failure_fails_with_it_once(kind, detail):
     cells = diamond()
     frontier = Frontier({each.key: each for each in cells.values()})
-    frontier.hear(Event(kind, frontier.take(), detail))
+    frontier.hear(Event(kind, *frontier.take(), detail))
     assert frontier.is_over() and frontier.done == set()
     assert frontier.failed[cells["top"].key] == "why"
     assert set(frontier.failed) == {each.key for each in cells.values()}
-    assert frontier.take() is None
+    assert frontier.take() == []

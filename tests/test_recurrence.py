@@ -8,6 +8,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from attentest.model import encoders, recurrence, recurrence_gpu
 from attentest.model.encoders import OWN_ROAD_FROM, Recurrent
 from attentest.model.recurrence import BidirectionalLSTM, reversal
+from attentest.model.recurrence_stacked import StackedLSTM
 
 
 def by_torch(encoder, rows, places, present):
@@ -84,7 +85,7 @@ def test_reversing_twice_changes_nothing():
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("width", recurrence_gpu.WIDTHS)
+@pytest.mark.parametrize("width", (*recurrence_gpu.WIDTHS, *recurrence_gpu.WIDEST))
 def test_a_kernel_walks_through_time_as_the_loop_does(width):
     rng = torch.Generator().manual_seed(0)
     steps, batch = 40, 19  # one tile of texts and a part of another
@@ -109,6 +110,8 @@ def test_kernels_are_for_powers_of_two_on_a_gpu():
     assert not recurrence_gpu.fits(32, torch.device("cpu"))
     assert not recurrence_gpu.fits(50, torch.device("cuda"))
     assert not recurrence_gpu.fits(128, torch.device("cuda"))
+    assert not recurrence_gpu.fits_stack(128, torch.device("cpu"))
+    assert not recurrence_gpu.fits_stack(50, torch.device("cuda"))
 
 
 @pytest.mark.gpu
@@ -116,3 +119,56 @@ def test_kernels_are_for_powers_of_two_on_a_gpu():
 @pytest.mark.parametrize("width", recurrence_gpu.WIDTHS)
 def test_an_lstm_of_that_width_takes_the_kernel_on_a_gpu(width):
     assert Recurrent(5, width, nn.LSTM).takes_own_road(torch.device("cuda"))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("width", [32, 64, 128])
+def test_a_stack_takes_the_kernels_on_a_gpu(width, monkeypatch):
+    """Three models of two directions each, against the loops, with all gradients."""
+    rng, taken = torch.Generator().manual_seed(0), []
+    models, batch, steps, emb = 3, 19, 23, 6
+    given = [
+        torch.randn(models, batch, steps, emb, generator=rng),
+        torch.randn(models, 8 * width, emb, generator=rng),
+        torch.randn(models, 2, 4 * width, width, generator=rng) / width**0.5,
+        torch.randn(models, 8 * width, generator=rng),
+    ]
+    lengths = torch.randint(1, steps + 1, (models, batch), generator=rng)
+    run = recurrence_gpu.run
+    monkeypatch.setattr(recurrence_gpu, "run", lambda *all: (taken.append(width), run(*all)))
+    found = []
+    for device in ("cpu", "cuda"):
+        embedded, *weights = (each.to(device).requires_grad_() for each in given)
+        hidden = StackedLSTM.apply(embedded, lengths.to(device), *weights)
+        hidden.square().sum().backward()
+        found.append([hidden.detach(), *(each.grad for each in (embedded, *weights))])
+    assert taken == [width]
+    for here, there in zip(*found, strict=True):
+        torch.testing.assert_close(there.cpu(), here, atol=2e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("width", [3, 8])
+def test_a_stack_is_each_of_its_models(width):
+    """Against the LSTM of one model, hidden states and all gradients, in double precision."""
+    rng = torch.Generator().manual_seed(1)
+    models, batch, steps, emb = 3, 4, 5, 6
+    embedded = torch.randn(models, batch, steps, emb, generator=rng, dtype=torch.float64)
+    weights = [
+        torch.randn(models, 8 * width, emb, generator=rng, dtype=torch.float64),
+        torch.randn(models, 2, 4 * width, width, generator=rng, dtype=torch.float64),
+        torch.randn(models, 8 * width, generator=rng, dtype=torch.float64),
+    ]
+    lengths = torch.randint(1, steps + 1, (models, batch), generator=rng)
+    real = (torch.arange(steps) < lengths[..., None])[..., None]
+    leaves = [each.clone().requires_grad_() for each in (embedded, *weights)]
+    together = StackedLSTM.apply(leaves[0], lengths, *leaves[1:])
+    (together * real).square().sum().backward()
+    for number in range(models):
+        own = [each[number].clone().requires_grad_() for each in (embedded, *weights)]
+        places = torch.arange(batch * steps).view(batch, steps)
+        alone = BidirectionalLSTM.apply(own[0].flatten(0, 1), places, lengths[number], *own[1:])
+        (alone * real[number]).square().sum().backward()
+        torch.testing.assert_close(together[number] * real[number], alone * real[number])
+        for leaf, each in zip(leaves, own, strict=True):
+            torch.testing.assert_close(leaf.grad[number], each.grad)

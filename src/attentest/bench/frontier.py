@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 
 from attentest.engine.contract import Event
 from attentest.store.cell import STAGES, Cell
@@ -11,25 +11,36 @@ from attentest.store.cell import STAGES, Cell
 class Frontier:
     """Hands cells to an engine as they become ready, and hears what became of them.
 
-    Among ready cells the earliest stage goes first, so that long trainings begin as soon as they can.
+    Among ready cells the earliest stage goes first, so that long trainings begin as soon as they can. Cells
+    of one company are handed out together, up to `most` of them.
     """
 
-    def __init__(self, cells: Mapping[str, Cell]) -> None:
-        self.cells = dict(cells)
+    def __init__(
+        self,
+        cells: Mapping[str, Cell],
+        company: Callable[[Cell], Hashable | None] = lambda cell: None,
+        most: int = 1,
+    ) -> None:
+        self.cells, self.most = dict(cells), most
+        self.company = {key: company(cell) for key, cell in cells.items()}
         self.waiting = {key: {k for k in cell.inputs.values() if k in cells} for key, cell in cells.items()}
         self.running: set[str] = set()
         self.done: set[str] = set()
         self.failed: dict[str, str] = {}
 
-    def take(self) -> str | None:
-        """The next ready cell, or None while there is none."""
+    def take(self) -> list[str]:
+        """The next ready cell, with as many of its company as are ready; none while there is none."""
         ready = [key for key, inputs in self.waiting.items() if inputs <= self.done]
         if not ready:
-            return None
+            return []
         key = min(ready, key=lambda key: STAGES.index(self.cells[key].stage))
-        del self.waiting[key]
-        self.running.add(key)
-        return key
+        job = [key]
+        if self.company[key] is not None:
+            job += [other for other in ready if other != key and self.company[other] == self.company[key]]
+        for each in job[: self.most]:
+            del self.waiting[each]
+            self.running.add(each)
+        return job[: self.most]
 
     def is_over(self) -> bool:
         """Nothing left to hand out, nothing unfinished."""

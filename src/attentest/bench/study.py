@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from attentest.bench.fleets import MOST, attempt_together, company
 from attentest.bench.frontier import Frontier
 from attentest.bench.plan import Planner
-from attentest.bench.work import attempt, best_device
+from attentest.bench.work import best_device
 from attentest.engine import inline
 from attentest.engine.contract import Cells, Event, OnEvent, Work
 from attentest.engine.local import Local
@@ -85,7 +86,8 @@ def run_cells(
     missing = planner.missing(list(targets))
     for cell in missing.values():
         store.plan(cell)
-    frontier = Frontier(missing)
+    # On a CPU arithmetic is what a training costs, and company saves none of it.
+    frontier = Frontier(missing, company, MOST) if device == "cuda" else Frontier(missing)
     if watcher is not None:
         watcher.planned(missing)
 
@@ -99,7 +101,7 @@ def run_cells(
             watcher.heard(event)
 
     work = Work(
-        here=lambda key, tell: attempt(key, store, device, tell),
+        here=lambda job, tell: attempt_together(job, store, device, tell),
         command=[sys.executable, "-m", "attentest.bench.worker", store.url, device],
     )
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pandas as pd
 
 from attentest.bench.corpora import stored_corpus
@@ -29,8 +31,9 @@ def reading_rows(
     return pd.DataFrame(text_rows(model, corpus, split, scores=scores))
 
 
+@lru_cache(maxsize=8)
 def said_in(store: Store, reading: str) -> dict[str, Said]:
-    """What the model of a reading cell said of its texts, for another to imitate."""
+    """What the model of a reading cell said of its texts, for others to imitate; a few stay in memory."""
     rows = from_parquet(store.read(reading, "readings.parquet")).to_dict("records")
     base = ModelConfig.of(store.cell(store.cell(reading).inputs["model"]).config)
     return said(rows, base.projection)

@@ -21,6 +21,7 @@ from attentest.bench.conclusion import conclude, generator
 from attentest.bench.corpora import prepare_corpus, stored_corpus
 from attentest.bench.kept import Kept, whole_steps
 from attentest.bench.subjects import Stored, load_model, reading_rows, said_in
+from attentest.corpus.example import Corpus
 from attentest.corpus.vectors import fingerprint, load_vectors
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.corpus.word2vec import train_vectors
@@ -30,7 +31,9 @@ from attentest.experiments.contract import Subject
 from attentest.model.building import build
 from attentest.model.config import ModelConfig
 from attentest.model.files import to_files
+from attentest.model.imitation import Said
 from attentest.model.rates import best, candidates, merit, named
+from attentest.model.seam import AttentionModel
 from attentest.model.training import Progress, Training
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell
@@ -41,11 +44,11 @@ Report = Callable[[dict[str, Any]], None]
 REPORT_EVERY = 0.2  # seconds between two reports of progress
 
 
-def train_model(cell: Cell, store: Store, device: str, report: Report) -> dict[str, bytes]:
-    """Build and train; goes on where a killed run stopped."""
+def untrained(
+    cell: Cell, store: Store, device: str
+) -> tuple[AttentionModel, Corpus, Mapping[str, Said] | None]:
+    """The model as its training begins, its corpus, and what an imitated base said."""
     config = ModelConfig.of(cell.config)
-    if candidates(config):
-        return chosen_model(cell, store, device)
     corpus, vocabulary = stored_corpus(store, cell.inputs["corpus"])
     vectors = guide = start = base = None
     if config.vectors.startswith("file:"):
@@ -61,6 +64,14 @@ def train_model(cell: Cell, store: Store, device: str, report: Report) -> dict[s
     if "imitated" in cell.inputs:
         base = said_in(store, cell.inputs["imitated"])
     model = build(config, corpus, vocabulary, vectors=vectors, guide=guide, start=start).to(device)
+    return model, corpus, base
+
+
+def train_model(cell: Cell, store: Store, device: str, report: Report) -> dict[str, bytes]:
+    """Build and train; goes on where a killed run stopped."""
+    if candidates(ModelConfig.of(cell.config)):
+        return chosen_model(cell, store, device)
+    model, corpus, base = untrained(cell, store, device)
     with whole_steps() as let_go:
         training = Training(
             model,

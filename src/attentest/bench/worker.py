@@ -1,5 +1,7 @@
 """A worker process: keys come in on standard input, events go out as JSON lines.
 
+Several keys on one line are models to be trained together.
+
 Standard output belongs to the protocol, so whatever else prints goes to standard error. When the input
 closes the parent is gone or has finished, and so are we, whatever we were doing: the cell is not written
 yet, and the next run goes on from the last save.
@@ -14,7 +16,7 @@ import sys
 import threading
 from typing import TextIO
 
-from attentest.bench.work import attempt
+from attentest.bench.fleets import attempt_together
 from attentest.engine.contract import Event
 from attentest.store.store import Store
 
@@ -28,7 +30,8 @@ def main(store_url: str, device: str) -> None:
     threading.Thread(target=_listen, args=(keys,), daemon=True).start()
     try:
         while True:
-            attempt(keys.get(), store, device, lambda event: _say(out, event))
+            together = keys.get().split()
+            attempt_together(together, store, device, lambda event: _say(out, event))
     except KeyboardInterrupt:
         os._exit(130)
 

@@ -38,12 +38,13 @@ class Batch:
         return replace(self, **moved)
 
 
-def _padded(rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+def padded(rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+    """Rows of numbers side by side, with where there are any."""
     lengths = np.array([len(row) for row in rows])
     mask = np.arange(lengths.max())[None, :] < lengths[:, None]
-    tokens = np.full(mask.shape, PAD, dtype=np.int64)
-    tokens[mask] = np.concatenate(rows)
-    return torch.from_numpy(tokens), torch.from_numpy(mask)
+    filled = np.full(mask.shape, PAD, dtype=rows[0].dtype)
+    filled[mask] = np.concatenate(rows)
+    return torch.from_numpy(filled), torch.from_numpy(mask)
 
 
 def sentence_numbers(example: Example) -> np.ndarray:
@@ -78,8 +79,8 @@ class IndexedSplit:
 
     def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
         """These rows, padded to the longest of them."""
-        tokens, mask = _padded([self.tokens[row] for row in rows])
-        query, query_mask = _padded([self.queries[row] for row in rows]) if self.queries else (None, None)
+        tokens, mask = padded([self.tokens[row] for row in rows])
+        query, query_mask = padded([self.queries[row] for row in rows]) if self.queries else (None, None)
         return Batch(
             ids=tuple(self.examples[row].id for row in rows),
             tokens=tokens,
@@ -88,7 +89,7 @@ class IndexedSplit:
             query=query,
             query_mask=query_mask,
             answers=None if self.possible is None else torch.from_numpy(self.possible[rows]),
-            sentences=None if self.sentences is None else _padded([self.sentences[row] for row in rows])[0],
+            sentences=None if self.sentences is None else padded([self.sentences[row] for row in rows])[0],
         )
 
 

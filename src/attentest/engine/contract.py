@@ -25,19 +25,20 @@ OnEvent = Callable[[Event], None]
 class Work:
     """The same work twice over: as a function for this process, as a command line for another.
 
-    The command reads keys from standard input, a line each, and answers with one JSON event a line.
+    The command reads jobs from standard input, a line each with the keys of the cells that are to be done
+    together, and answers with one JSON event a line.
     """
 
-    here: Callable[[str, OnEvent], None]
+    here: Callable[[Sequence[str], OnEvent], None]
     command: Sequence[str]
 
 
 @runtime_checkable
 class Cells(Protocol):
-    """The cells still to be done, handed out one by one as their inputs come to exist."""
+    """The cells still to be done, handed out as their inputs come to exist."""
 
-    def take(self) -> str | None:
-        """A cell whose inputs exist; None while there is none."""
+    def take(self) -> list[str]:
+        """A job: a cell whose inputs exist, or several that are done together; none while there is none."""
         ...
 
     def is_over(self) -> bool:

@@ -31,7 +31,7 @@ class Worker:
     """One process and the thread that listens to it."""
 
     def __init__(self, command: Sequence[str], heard: queue.Queue[tuple[Worker, Event | None]]) -> None:
-        self.cell: str | None = None
+        self.job: list[str] = []  # what is left of it
         self.has_spoken = False
         self.process = subprocess.Popen(
             list(command),
@@ -57,12 +57,12 @@ class Worker:
         finally:
             heard.put((self, None))
 
-    def give(self, key: str) -> None:
-        """Hand over a cell; a worker that is already dead will be heard of by its closed pipe."""
+    def give(self, job: list[str]) -> None:
+        """Hand over a job; a worker that is already dead will be heard of by its closed pipe."""
         assert self.process.stdin is not None
-        self.cell = key
+        self.job = list(job)
         with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(key + "\n")
+            self.process.stdin.write(" ".join(job) + "\n")
             self.process.stdin.flush()
 
     def end(self, *, at_once: bool) -> None:
@@ -95,7 +95,7 @@ class Local:
         heard: queue.Queue[tuple[Worker, Event | None]] = queue.Queue()
         alive: list[Worker] = []
         deaths: Counter[str] = Counter()
-        again: list[str] = []
+        again: list[list[str]] = []
         finished = False
         try:
             while not (cells.is_over() and not again):
@@ -105,8 +105,8 @@ class Local:
                     self._bury(worker, alive, deaths, again, on_event)
                     continue
                 worker.has_spoken = True
-                if event.kind in ("done", "failed", "refused"):
-                    worker.cell = None
+                if event.kind in ("done", "failed", "refused") and event.key in worker.job:
+                    worker.job.remove(event.key)
                 on_event(event)
             finished = True
         except KeyboardInterrupt:
@@ -131,36 +131,41 @@ class Local:
         work: Work,
         alive: list[Worker],
         heard: queue.Queue[tuple[Worker, Event | None]],
-        again: list[str],
+        again: list[list[str]],
         on_event: OnEvent,
     ) -> None:
-        """Give a cell to every worker that has none; start workers only as there is work for them."""
+        """Give a job to every worker that has none; start workers only as there is work for them."""
         while True:
-            idle = next((worker for worker in alive if worker.cell is None), None)
+            idle = next((worker for worker in alive if not worker.job), None)
             if idle is None and len(alive) >= self.workers:
                 return
-            key = again.pop() if again else cells.take()
-            if key is None:
+            job = again.pop() if again else cells.take()
+            if not job:
                 return
             if idle is None:
                 idle = Worker(work.command, heard)
                 alive.append(idle)
-            on_event(Event("begun", key, {"worker": idle.process.pid}))
-            idle.give(key)
+            for key in job:
+                on_event(Event("begun", key, {"worker": idle.process.pid}))
+            idle.give(job)
 
     def _bury(
-        self, worker: Worker, alive: list[Worker], deaths: Counter[str], again: list[str], on_event: OnEvent
+        self,
+        worker: Worker,
+        alive: list[Worker],
+        deaths: Counter[str],
+        again: list[list[str]],
+        on_event: OnEvent,
     ) -> None:
+        """What is left of a dead worker's job is tried again, each cell by itself: one of them may be why."""
         alive.remove(worker)
         worker.end(at_once=True)
-        key = worker.cell
-        if key is None:
-            return
-        deaths[key] += 1
         status = worker.process.returncode
-        if deaths[key] <= RETRIES:
-            again.append(key)
-            on_event(Event("retried", key, {"error": f"its worker died (status {status})"}))
-        else:
-            error = f"its worker died {deaths[key]} times (status {status})"
-            on_event(Event("failed", key, {"error": error, "traceback": ""}))
+        for key in worker.job:
+            deaths[key] += 1
+            if deaths[key] <= RETRIES:
+                again.append([key])
+                on_event(Event("retried", key, {"error": f"its worker died (status {status})"}))
+            else:
+                error = f"its worker died {deaths[key]} times (status {status})"
+                on_event(Event("failed", key, {"error": error, "traceback": ""}))

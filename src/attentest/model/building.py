@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Collection, Mapping
 
@@ -66,9 +67,17 @@ def _mixed(
     return {**kept, **taken}
 
 
-def training_split(config: ModelConfig, corpus: Corpus, vocabulary: Vocabulary) -> IndexedSplit:
-    """The training texts as they are taught: without what is omitted, under gold or shuffled labels."""
-    split = IndexedSplit(anonymised(corpus, config.omit).train, vocabulary, corpus.labels)
+def training_split(
+    config: ModelConfig, corpus: Corpus, vocabulary: Vocabulary, numbered: IndexedSplit | None = None
+) -> IndexedSplit:
+    """The training texts as they are taught: without what is omitted, under gold or shuffled labels.
+
+    `numbered` are the same texts, of another training, with whatever labels.
+    """
+    texts = anonymised(corpus, config.omit).train
+    split = IndexedSplit(texts, vocabulary, corpus.labels) if numbered is None else copy.copy(numbered)
+    number = {label: place for place, label in enumerate(corpus.labels)}
+    split.labels = np.array([number[example.label] for example in texts])
     if config.labels == "shuffled":
         np.random.default_rng([config.seed, 1]).shuffle(split.labels)
     return split

@@ -68,8 +68,11 @@ class RowAdam:
         if rows is None:
             rows = torch.nonzero(self.seen < self.steps).squeeze(1)
         since = self.seen[rows]
-        late = since < self.steps
-        rows, since = rows[late], since[late]
+        if (
+            not rows.is_cuda
+        ):  # rows that are up to date glide nowhere; asking a GPU which costs more than that
+            late = since < self.steps
+            rows, since = rows[late], since[late]
         if not len(rows):
             return
         idle = (self.steps - since).to(torch.float64)
@@ -91,9 +94,20 @@ class RowAdam:
         gradient.index_add_(0, place, sparse._values())
         self.table.grad = None
         self.catch_up(rows)
+        self.move(rows, gradient)
+
+    @torch.no_grad()
+    def move(self, rows: Rows, gradient: Float[Tensor, "row emb"]) -> None:
+        """One AMSGrad step on these rows, which are up to date and each named once; uses the gradient up."""
         self.steps += 1
         self._move(rows, gradient)
         self.seen[rows] = self.steps
+
+    def keep(self, table: Tensor, rows: Rows) -> None:
+        """Go on with a table that holds these rows of the present one."""
+        self.table = table
+        for name in ("first", "second", "largest", "seen"):
+            setattr(self, name, getattr(self, name)[rows])
 
     def _move(self, rows: Rows, gradient: Float[Tensor, "row emb"]) -> None:
         values = self.table[rows]

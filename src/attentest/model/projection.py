@@ -61,6 +61,12 @@ def sparsegen(scores: Scores, mask: RealTokens, *, sparsity: float) -> Scores:
     return sparsemax(scores / (1 - sparsity), mask)
 
 
+def gumbel_draws(like: Scores, rng: torch.Generator) -> Scores:
+    """Gumbel noise of that shape: minus the logarithm of exponential draws, where zero would be infinite."""
+    draw = torch.empty(like.shape, dtype=like.dtype, device=rng.device).exponential_(generator=rng)
+    return -draw.clamp_min(torch.finfo(like.dtype).tiny).log()
+
+
 def gumbel_softmax(
     scores: Scores, mask: RealTokens, *, temperature: float, rng: torch.Generator | None = None
 ) -> Scores:
@@ -73,9 +79,7 @@ def gumbel_softmax(
             way_out="Write for example gumbel-softmax(0.8).",
         )
     if rng is not None:
-        # Minus the logarithm of an exponential draw is Gumbel; a draw of exactly zero would be infinite.
-        draw = torch.empty(scores.shape, dtype=scores.dtype, device=rng.device).exponential_(generator=rng)
-        scores = scores - draw.clamp_min(torch.finfo(scores.dtype).tiny).log().to(scores.device)
+        scores = scores + gumbel_draws(scores, rng).to(scores.device)
     return softmax(scores / temperature, mask)
 
 

@@ -75,6 +75,7 @@ class Training:
         corpus: Corpus,
         *,
         base: Mapping[str, Said] | None = None,
+        beside: Training | None = None,
         checkpoint: Checkpoint | None = None,
         on_progress: Callable[[Progress], None] = lambda progress: None,
         save_every: float = 5.0,
@@ -88,8 +89,12 @@ class Training:
             self.config.batch_size,
             self.config.patience,
         )
-        self.train = training_split(self.config, self.corpus, model.vocabulary)
-        self.dev = IndexedSplit(self.corpus.dev, model.vocabulary, corpus.labels)
+        # A training beside others on the same corpus does not number its words again.
+        numbered: IndexedSplit | None = None if beside is None else beside.train
+        self.train: IndexedSplit = training_split(self.config, self.corpus, model.vocabulary, numbered)
+        self.dev: IndexedSplit = (
+            IndexedSplit(self.corpus.dev, model.vocabulary, corpus.labels) if beside is None else beside.dev
+        )
         self.objective = objective(model, self.train, base)
         self.steps = math.ceil(len(self.train) / self.batch_size)
         self.measure = "auc" if self.config.decoder == "sigmoid" else "accuracy"
@@ -138,12 +143,12 @@ class Training:
 
     def run(self) -> Record:
         """Train to the end, keep the epoch the objective's rule chooses, and score it on dev and test."""
-        self._resume()
+        self.resume()
         try:
-            while self.epoch <= self.epochs and not self._is_over():
+            while not self.is_over():
                 self._run_epoch()
         except KeyboardInterrupt:
-            self._save()
+            self.save()
             raise
         if self.best is not None:
             self.model.load_state_dict(self.best)
@@ -152,7 +157,10 @@ class Training:
         self.record.scores["test"] = self._score(test)
         return self.record
 
-    def _is_over(self) -> bool:
+    def is_over(self) -> bool:
+        """Whether no epoch is left, or another would be no use."""
+        if self.epoch > self.epochs:
+            return True
         if not self.record.history or self.step:
             return False
         return self.objective.keeps.over(self.record.history, self.record.chosen, self.patience)
@@ -185,20 +193,25 @@ class Training:
         for rows in groups[self.step :]:
             self.loss += self._learn(rows)
             self.step += 1
-            done = (self.epoch - 1) * self.steps + self.step
-            dev = self.record.history[-1]["dev"][self.measure] if self.record.history else math.nan
-            self.on_progress(
-                Progress(
-                    self.epoch,
-                    self.epochs,
-                    done / (self.steps * self.epochs),
-                    self.loss / (self.step * self.batch_size),
-                    dev,
-                )
-            )
+            self.on_progress(self.progress(self.step))
             if time.monotonic() - self._saved > max(self.save_every, 20 * self._cost):
-                self._save()
-        self._end_epoch()
+                self.save()
+        if self.rows is not None:
+            self.rows.catch_up()
+        if self.end_epoch(self._score(self.dev)):
+            self.best = copy.deepcopy(self.model.state_dict())
+
+    def progress(self, step: int) -> Progress:
+        """Where the training stands after so many steps of this epoch."""
+        done = (self.epoch - 1) * self.steps + step
+        dev = self.record.history[-1]["dev"][self.measure] if self.record.history else math.nan
+        share = done / (self.steps * self.epochs)
+        return Progress(self.epoch, self.epochs, share, self.loss / (step * self.batch_size), dev)
+
+    def generator(self, step: int) -> torch.Generator:
+        """The noise of one step of this epoch."""
+        seed = np.random.SeedSequence([self.config.seed, 3, self.epoch, step]).generate_state(1)[0]
+        return torch.Generator().manual_seed(int(seed))
 
     def _learn(self, rows: np.ndarray) -> float:
         batch = self.train.batch(rows)
@@ -208,8 +221,7 @@ class Training:
             self.rows.catch_up(torch.unique(torch.cat(read)).to(self.model.device))
         rng = None
         if self.model.projection.name == "gumbel-softmax" or self.config.dropout:
-            seed = np.random.SeedSequence([self.config.seed, 3, self.epoch, self.step]).generate_state(1)[0]
-            rng = torch.Generator().manual_seed(int(seed))
+            rng = self.generator(self.step)
         batch = batch.to(self.model.device)
         reading = self.model.read_distinct(batch, rng=rng)
         loss = self.objective(reading, self.model.decide(reading))
@@ -224,23 +236,24 @@ class Training:
         total = float(loss.detach())
         return total if self.objective.sums else total * len(rows)
 
-    def _end_epoch(self) -> None:
-        if self.rows is not None:
-            self.rows.catch_up()
-        done = {"epoch": self.epoch, "loss": self.loss / len(self.train), "dev": self._score(self.dev)}
+    def end_epoch(self, dev: dict[str, float]) -> bool:
+        """Write down what the epoch came to; whether it is the one to keep."""
+        done = {"epoch": self.epoch, "loss": self.loss / len(self.train), "dev": dev}
         history, keeps = self.record.history, self.objective.keeps
         history.append(done)
         # An epoch too early to be kept is kept where there is no other.
         ripe = self.epoch >= min(keeps.earliest, self.epochs)
-        if ripe and (self.best is None or keeps.better(done, history[self.record.chosen - 1])):
-            self.best = copy.deepcopy(self.model.state_dict())
+        kept = ripe and (not self.record.chosen or keeps.better(done, history[self.record.chosen - 1]))
+        if kept:
             self.record.chosen = self.epoch
         self.epoch, self.step, self.loss = self.epoch + 1, 0, 0.0
+        return kept
 
     def _score(self, split: IndexedSplit) -> dict[str, float]:
         return scores(split.labels, distribution(split_logits(self.model, split)).numpy())
 
-    def _save(self) -> None:
+    def save(self) -> None:
+        """Keep where the training stands, where there is a place to keep it."""
         if self.checkpoint is None:
             return
         begun = time.monotonic()
@@ -258,7 +271,8 @@ class Training:
         self._saved = time.monotonic()
         self._cost = self._saved - begun
 
-    def _resume(self) -> None:
+    def resume(self) -> None:
+        """Go on from the last save, where there is one."""
         found = None if self.checkpoint is None else self.checkpoint.load()
         if found is None:
             return

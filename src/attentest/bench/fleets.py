@@ -1,0 +1,111 @@
+"""Doing many model cells at once: the fleets of `model.fleet`, from the store and back into it."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import traceback
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import asdict, replace
+
+import torch
+
+from attentest.bench.kept import Kept, whole_steps
+from attentest.bench.work import REPORT_EVERY, attempt, seconds_between_saves, untrained
+from attentest.engine.contract import Event, OnEvent
+from attentest.model.config import ModelConfig
+from attentest.model.files import to_files
+from attentest.model.fleet import Fleet, signature
+from attentest.model.training import Training
+from attentest.store.cell import Cell
+from attentest.store.store import Store, spelled
+
+MOST = 48  # members of a fleet: more of them gain little, and ask for memory
+
+
+def company(cell: Cell) -> Hashable | None:
+    """Cells of one company may be trained together; None for a cell that must be done alone."""
+    if cell.stage != "model":
+        return None
+    alike = signature(ModelConfig.of(cell.config))
+    return None if alike is None else (cell.inputs["corpus"], json.dumps(cell.where, sort_keys=True), alike)
+
+
+def train_together(cells: Sequence[Cell], store: Store, device: str, on_event: OnEvent) -> None:
+    """Train these cells and store each as it ends; goes on where a killed run stopped.
+
+    Members that were stopped at different steps go on in fleets of their own.
+    """
+    begun = time.monotonic()
+    of_cell: dict[int, Cell] = {}
+    at_step: dict[tuple[int, int], list[Training]] = defaultdict(list)
+    beside = None
+    for cell in cells:
+        model, corpus, base = untrained(cell, store, device)
+        kept = Kept(store, cell.key)
+        training = Training(
+            model,
+            corpus,
+            base=base,
+            beside=beside,
+            checkpoint=kept,
+            save_every=seconds_between_saves(),
+        )
+        training.resume()
+        beside = beside or training
+        of_cell[id(training)] = cell
+        at_step[training.epoch, training.step].append(training)
+
+    def write(training: Training) -> None:
+        cell = of_cell[id(training)]
+        files = {"training.json": spelled(asdict(training.record)), **to_files(training.model)}
+        seconds = round((time.monotonic() - begun) / len(cells), 3)
+        notes = {"seconds": seconds, "device": device, "torch": torch.__version__, "fleet": len(cells)}
+        store.write(cell, files, notes)
+        on_event(Event("done", cell.key))
+
+    with whole_steps() as let_go:
+        for trainings in at_step.values():
+            Fleet(trainings).run(write, _sometimes(trainings, of_cell, on_event, let_go))
+
+
+def _sometimes(
+    trainings: Sequence[Training], of_cell: dict[int, Cell], on_event: OnEvent, always: Callable[[], None]
+) -> Callable[[int], None]:
+    """Tell now and then how far each member is; `always` is called between any two steps."""
+    last = 0.0
+
+    def on_step(step: int) -> None:
+        nonlocal last
+        always()
+        if time.monotonic() - last < REPORT_EVERY:
+            return
+        last = time.monotonic()
+        for training in trainings:
+            if not training.record.scores:  # a loss is known at the end of an epoch: asking would be waiting
+                loss = training.record.history[-1]["loss"] if training.record.history else math.nan
+                told = replace(training.progress(step), loss=loss)
+                on_event(Event("progress", of_cell[id(training)].key, asdict(told)))
+
+    return on_step
+
+
+def attempt_together(keys: Sequence[str], store: Store, device: str, on_event: OnEvent) -> None:
+    """`attempt` for a fleet; where that fails, those that are left are tried one by one."""
+    left = list(keys)
+
+    def hear(event: Event) -> None:
+        if event.kind == "done":
+            left.remove(event.key)
+        on_event(event)
+
+    missing = [key for key in keys if not store.is_whole(key)]
+    if len(missing) > 1:
+        try:
+            train_together([store.cell(key) for key in missing], store, device, hear)
+        except Exception:  # noqa: BLE001  whatever it was, each member will say it for itself
+            on_event(Event("retried", left[0], {"error": traceback.format_exc()}))
+    for key in list(left):
+        attempt(key, store, device, on_event)

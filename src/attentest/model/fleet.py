@@ -1,0 +1,278 @@
+"""Many trainings at once: siblings that differ in numbers alone go through every step together.
+
+A study trains hundreds of small models of one shape. On a GPU each alone is a queue of tiny products; a fleet
+makes the same steps, on the same batches, with the same draws, for all of its trainings in little more than
+the time of one. A training that is over leaves, the others go on. What a member becomes is what it would
+have become alone, up to rounding.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from attentest.corpus.batch import IndexedSplit, buckets
+from attentest.corpus.vocabulary import END, PAD, START
+from attentest.findings.performance import scores
+from attentest.model.config import ModelConfig
+from attentest.model.decoder import distribution
+from attentest.model.fleet_state import gather, scatter
+from attentest.model.lessons import Guides, Lessons
+from attentest.model.losses import IMITATE, TASK, Loss
+from attentest.model.optimiser import RowAdam
+from attentest.model.precision import fast_products
+from attentest.model.projection import gumbel_draws
+from attentest.model.shelf import Rows, Shelf
+from attentest.model.stack import ATTENTIONS, ENCODERS, Stack
+from attentest.model.stacked_adam import StackedAdam
+from attentest.model.training import Training
+
+# What members may differ in; in all else they are alike.
+FREE: dict[str, Any] = {
+    "seed": 0,
+    "projection": "softmax",
+    "guide": None,
+    "start_from": None,
+    "reset": (),
+    "labels": "gold",
+    "loss": TASK,
+    "epochs": 1,
+    "patience": 1,
+    "attention_rate": 1.0,
+    "attention_start": 1.0,
+}
+TEXTS = 64  # of each member in one pass while a split is scored
+WORTH_MOVING = 0.8  # where no more than this share of the members goes on, the rest is let go
+
+
+def signature(config: ModelConfig) -> ModelConfig | None:
+    """Trainings of one signature can be one fleet; None where a training must go alone."""
+    unusual = config.dropout or config.clip or config.halving or config.omit
+    choosing = config.attention_rates or config.attention_starts
+    known = config.encoder in ENCODERS and config.attention in ATTENTIONS
+    if unusual or choosing or not known or not config.epochs:
+        return None
+    if Loss.parse(config.loss).name not in (TASK, IMITATE):
+        return None
+    frozen = tuple(part for part in config.freeze if part == "embedding")
+    return replace(config, **FREE, freeze=frozen)
+
+
+class Fleet:
+    """Trainings of one signature on one corpus, all at the same step, new or resumed."""
+
+    def __init__(self, trainings: Sequence[Training]) -> None:
+        assert len({(signature(each.config), each.epoch, each.step) for each in trainings}) == 1
+        self.all = sorted(trainings, key=lambda training: training.config.projection)
+        first = self.all[0]
+        self.batch_size, self.device = first.batch_size, first.model.device
+        self.train, self.dev = Shelf(first.train, self.device), Shelf(first.dev, self.device)
+        test = IndexedSplit(first.corpus.test, first.model.vocabulary, first.corpus.labels)
+        self.test = Shelf(test, self.device)
+        self.markers = torch.tensor([START, END], device=self.device)
+        self.members = list(self.all)
+        self.stack = Stack([member.model for member in self.members])
+        rates = self._rates()
+        self.stack.hold([name for name, rate in rates.items() if not rate.any()])
+        self.optimiser = StackedAdam(self.stack.parameters, rates, self._decays())
+        self.rows = None
+        if "embedding" not in first.config.freeze:
+            self.rows = RowAdam(
+                self.stack.table,
+                lr=first.learning_rate,
+                weight_decay=first.config.weight_decay,
+                total_steps=first.steps * max(member.epochs for member in self.members),
+            )
+        gather(self.members, self.optimiser, self.rows)
+        self.lessons = Lessons(self.members, self.train, self.device)
+        self.guides = self._guides(self.train, self.dev)
+        self._saved, self._cost = time.monotonic(), 0.0
+
+    def _guides(self, *shelves: Shelf) -> dict[Shelf, Guides]:
+        return {shelf: Guides(self.members, shelf, self.device) for shelf in shelves}
+
+    def _rates(self) -> dict[str, Float[Tensor, " model"]]:
+        """The learning rate of every parameter of every member; what is frozen has none."""
+        found = {}
+        for name in self.stack.parameters:
+            part = name.partition(".")[0].removeprefix("query_")
+            times = [
+                0.0
+                if part in each.config.freeze
+                else each.config.attention_rate
+                if part == "attention"
+                else 1.0
+                for each in self.members
+            ]
+            found[name] = self.members[0].learning_rate * torch.tensor(
+                times, dtype=torch.float64, device=self.device
+            )
+        return found
+
+    def _decays(self) -> dict[str, float]:
+        decay = self.members[0].config.weight_decay
+        return {name: 0.0 if name.startswith("attention.") else decay for name in self.stack.parameters}
+
+    def run(
+        self,
+        on_end: Callable[[Training], None] = lambda training: None,
+        on_step: Callable[[int], None] = lambda step: None,
+    ) -> None:
+        """Train all to their ends. `on_end` gets every member as it ends, its model as it was when best."""
+        with fast_products():
+            while self.members:
+                self._run_epoch(on_step)
+                self._let_go(on_end)
+
+    def _run_epoch(self, on_step: Callable[[int], None]) -> None:
+        plan = self._plan()
+        longest = np.where(plan >= 0, self.train.lengths[plan], 0).max(axis=2)
+        rows = torch.from_numpy(plan).to(self.device)
+        losses = torch.tensor([member.loss for member in self.members], dtype=torch.float64).to(self.device)
+        for step in range(self._step(), len(plan)):
+            noise = self._noise(step, (plan[step] >= 0).sum(1), longest[step])
+            losses += self._learn(rows[step], int(longest[step].max()), noise)
+            self._after(step, losses, on_step)
+        if self.rows is not None:
+            self.rows.catch_up()
+        dev = self._scores(self.stack, self.dev, self.guides[self.dev])
+        for number, (member, loss) in enumerate(zip(self.members, losses.tolist(), strict=True)):
+            if not member.is_over():
+                member.loss = loss
+                if member.end_epoch(dev[number]):
+                    member.best = self.stack.state(number)
+
+    def _step(self) -> int:
+        """How many steps of the epoch are taken: the same of all whose training is not over."""
+        return next(member.step for member in self.members if not member.is_over())
+
+    def _after(self, step: int, losses: Float[Tensor, " model"], on_step: Callable[[int], None]) -> None:
+        """Between two steps: tell, and keep what there is, now and then or when interrupted."""
+        try:
+            on_step(step + 1)
+            first = self.members[0]
+            due = time.monotonic() - self._saved > max(first.save_every, 20 * self._cost)
+            if first.checkpoint is not None and due:
+                self._save(step + 1, losses)
+        except KeyboardInterrupt:
+            self._save(step + 1, losses)
+            raise
+
+    def _save(self, step: int, losses: Float[Tensor, " model"]) -> None:
+        begun = time.monotonic()
+        scatter(self.members, self.stack, self.optimiser, self.rows)
+        for member, loss in zip(self.members, losses.tolist(), strict=True):
+            if not member.is_over():
+                was = member.step, member.loss
+                member.step, member.loss = step, loss
+                member.save()
+                member.step, member.loss = was
+        self._saved = time.monotonic()
+        self._cost = self._saved - begun
+
+    def _plan(self) -> Int[np.ndarray, "step model text"]:
+        """Every member's batches of this epoch, which are functions of its seed; -1 where one is not full."""
+        epoch, size = next(m.epoch for m in self.members if not m.is_over()), self.batch_size
+        of_seed = {}
+        for seed in {member.config.seed for member in self.members}:
+            groups = buckets(self.train.lengths, size, rng=np.random.default_rng([seed, 2, epoch]))
+            of_seed[seed] = np.stack([np.pad(g, (0, size - len(g)), constant_values=-1) for g in groups])
+        return np.stack([of_seed[member.config.seed] for member in self.members], axis=1)
+
+    def _noise(self, step: int, texts: np.ndarray, longest: np.ndarray) -> Tensor | None:
+        """What Gumbel-softmax adds, drawn for each member as it would draw alone."""
+        drawing = [m.model.projection.name == "gumbel-softmax" for m in self.members]
+        if not any(drawing):
+            return None
+        size = (len(self.members), self.batch_size, int(longest.max()))
+        noise = torch.zeros(size, dtype=self.stack.table.dtype)
+        for number in np.flatnonzero(drawing):
+            shape = int(texts[number]), int(longest[number])
+            rng = self.members[number].generator(step)
+            noise[number, : shape[0], : shape[1]] = gumbel_draws(torch.empty(shape, dtype=noise.dtype), rng)
+        return noise.to(self.device)
+
+    def _learn(self, rows: Rows, longest: int, noise: Tensor | None) -> Float[Tensor, " model"]:
+        stored = self.guides[self.train].stored(rows, longest)
+        batch = self.train.batch(rows, longest, stored=stored, noise=noise)
+        words = [self.stack.frame(batch.tokens, batch.mask)[0]]
+        if batch.query is not None and batch.query_mask is not None:
+            words.append(self.stack.frame(batch.query, batch.query_mask)[0])
+        words.append(
+            self.markers.expand(len(self.members), 1, -1)
+        )  # of every batch, though not every encoder
+        numbered = torch.cat([(each + self.stack.offsets()).flatten() for each in words])
+        distinct, places = torch.unique(numbered, return_inverse=True)
+        if self.rows is not None:
+            self.rows.catch_up(distinct)
+        looked = self.stack.table[distinct].requires_grad_(self.rows is not None)
+        found = iter(functional.embedding(each, looked) for each in places.split([w.numel() for w in words]))
+        hidden, scored, query = self.stack.read(batch, lambda asked: next(found).view(*asked.shape, -1))
+        weights = self.stack.weigh(scored, batch)
+        logits = self.stack.decide(hidden, weights, query, batch)
+        losses = self.lessons.losses(logits, weights, rows)
+        losses.sum().backward()
+        self.optimiser.step()
+        if self.rows is not None and looked.grad is not None:
+            # The vector of padding is zero, and no part of any model.
+            looked.grad.masked_fill_((distinct % self.stack.rows == PAD)[:, None], 0.0)
+            self.rows.move(distinct, looked.grad)
+        return self.lessons.summed(losses.detach(), rows)
+
+    def _let_go(self, on_end: Callable[[Training], None]) -> None:
+        """Those whose training is over end; they leave once they are enough to be worth moving the rest."""
+        ended = [each for each in self.members if each.is_over() and not each.record.scores]
+        if ended:
+            self._score(ended)
+        for member in ended:
+            on_end(member)
+        staying = [n for n, member in enumerate(self.members) if not member.is_over()]
+        if not staying or len(staying) > WORTH_MOVING * len(self.members):
+            self.members = self.members if staying else []
+            return
+        index = torch.tensor(staying, device=self.device)
+        self.members = [self.members[n] for n in staying]
+        self.stack.keep(staying)
+        self.optimiser.keep(self.stack.parameters, index)
+        if self.rows is not None:
+            self.rows.keep(self.stack.table, self.stack.blocks(index))
+        self.lessons.keep(index)
+        self.guides = self._guides(self.train, self.dev)
+
+    def _score(self, ended: Sequence[Training]) -> None:
+        """Models as they were at the epoch that was kept, on dev and test."""
+        for member in ended:
+            if member.best is not None:
+                member.model.load_state_dict(member.best)
+        stack = Stack([member.model for member in ended])
+        for name, shelf in (("dev", self.dev), ("test", self.test)):
+            found = self._scores(stack, shelf, Guides(ended, shelf, self.device))
+            for member, own in zip(ended, found, strict=True):
+                member.record.scores[name] = own
+
+    @torch.no_grad()
+    def _scores(self, stack: Stack, shelf: Shelf, guides: Guides) -> list[dict[str, float]]:
+        """Accuracy, F1 and AUC of every model of a stack."""
+        order = buckets(shelf.lengths, TEXTS)
+        logits = torch.cat([_logits(stack, shelf, guides, rows) for rows in order], dim=1)
+        place = torch.from_numpy(np.argsort(np.concatenate(order))).to(self.device)
+        probabilities = distribution(logits[:, place].flatten(0, 1)).unflatten(0, (len(logits), -1))
+        return [scores(shelf.labels, own) for own in probabilities.cpu().numpy()]
+
+
+def _logits(
+    stack: Stack, shelf: Shelf, guides: Guides, texts: Int[np.ndarray, " text"]
+) -> Float[Tensor, "model text class"]:
+    rows = torch.from_numpy(texts).to(stack.table.device).expand(len(stack), -1)
+    longest = int(shelf.lengths[texts].max())
+    batch = shelf.batch(rows, longest, stored=guides.stored(rows, longest))
+    hidden, scored, query = stack.read(batch, stack.look_up)
+    return stack.decide(hidden, stack.weigh(scored, batch), query, batch)

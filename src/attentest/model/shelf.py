@@ -1,0 +1,46 @@
+"""A split laid out on a device once, from which a fleet takes its batches by number."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attentest.corpus.batch import IndexedSplit, padded
+from attentest.model.stack import StackedBatch
+
+Rows = Int[Tensor, "model text"]  # which texts each model gets; below 0 is none
+
+
+class Shelf:
+    """All texts of a split, padded to the longest."""
+
+    def __init__(self, split: IndexedSplit, device: torch.device) -> None:
+        self.lengths, self.labels = split.lengths, split.labels
+        self.ids = [example.id for example in split.examples]
+        self.tokens, self.mask = (each.to(device) for each in padded(split.tokens))
+        self.query = self.query_mask = self.answers = None
+        if split.queries:
+            self.query, self.query_mask = (each.to(device) for each in padded(split.queries))
+        if split.possible is not None:
+            self.answers = torch.from_numpy(split.possible).to(device)
+
+    def batch(
+        self, rows: Rows, longest: int, *, stored: Tensor | None = None, noise: Tensor | None = None
+    ) -> StackedBatch:
+        """These texts, cut to `longest` tokens; queries are short and stay whole."""
+        at, real = rows.clamp_min(0), (rows >= 0)[..., None]
+        return StackedBatch(
+            tokens=self.tokens[at, :longest],
+            mask=self.mask[at, :longest] & real,
+            query=None if self.query is None else self.query[at],
+            query_mask=None if self.query_mask is None else self.query_mask[at],
+            answers=None if self.answers is None else self.answers[at],
+            stored=stored,
+            noise=noise,
+        )
+
+    def laid(self, by_id: dict[str, np.ndarray]) -> Float[Tensor, "text token"]:
+        """Numbers that go with the tokens of each text, in the order of the shelf."""
+        return padded([np.asarray(by_id[name], dtype=np.float32) for name in self.ids])[0]

@@ -1,0 +1,221 @@
+"""Models of one shape as one: every parameter with a leading axis `model`, every step a batched product.
+
+What differs between the models (numbers, projection, guide) is a slice or an index; what they share (encoder,
+attention, decoder, vocabulary) is read off the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+from torch.nn import functional
+
+from attentest.corpus.vocabulary import END, PAD, START
+from attentest.model.decoder import Affine
+from attentest.model.encoders import Convolutional, Recurrent
+from attentest.model.recurrence_stacked import StackedLSTM
+from attentest.model.seam import AttentionModel, frame
+
+Words = Int[Tensor, "model batch token"]
+Present = Bool[Tensor, "model batch token"]
+Places = Int[Tensor, "model batch place"]
+PerToken = Float[Tensor, "model batch token"]
+States = Float[Tensor, "model batch token hidden"]
+LookUp = Callable[[Places], Float[Tensor, "model batch place emb"]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackedBatch:
+    """As many texts for every model; a text of no tokens is none."""
+
+    tokens: Words
+    mask: Present
+    query: Int[Tensor, "model batch word"] | None = None
+    query_mask: Bool[Tensor, "model batch word"] | None = None
+    answers: Bool[Tensor, "model batch class"] | None = None
+    stored: PerToken | None = None  # the weights of the models that look theirs up
+    noise: PerToken | None = None  # what Gumbel-softmax adds to the scores while training
+
+
+ENCODERS = ("bilstm", "cnn", "cnn-wen", "conv", "average", "mlp", "identity", "transformer")
+ATTENTIONS = ("additive", "additive-wide", "dot", "dot-unscaled", "deep", "multiplicative")
+
+
+class Stack:
+    """The parameters of several models, and what these answer to texts of their own."""
+
+    def __init__(self, models: Sequence[AttentionModel]) -> None:
+        self.models, self.first = list(models), models[0]
+        of_each = [dict(model.named_parameters()) for model in models]
+        self.parameters = {
+            name: torch.stack([own[name].detach() for own in of_each]).requires_grad_()
+            for name in of_each[0]
+            if not name.startswith("embedding.")
+        }
+        self.table = torch.cat([own["embedding.weight"].detach() for own in of_each])
+        self.rows = len(of_each[0]["embedding.weight"])
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def offsets(self) -> Int[Tensor, "model 1 1"]:
+        """Where in the table each model's rows begin."""
+        return torch.arange(len(self), device=self.table.device)[:, None, None] * self.rows
+
+    def look_up(self, words: Places) -> Float[Tensor, "model batch place emb"]:
+        """Every word's vector, outside of any graph."""
+        return functional.embedding(words + self.offsets(), self.table)
+
+    def state(self, number: int) -> dict[str, Tensor]:
+        """One model's parameters, as `load_state_dict` takes them."""
+        own = {name: stacked[number].detach().clone() for name, stacked in self.parameters.items()}
+        return {"embedding.weight": self.table[number * self.rows :][: self.rows].clone(), **own}
+
+    def blocks(self, index: Int[Tensor, " kept"]) -> Int[Tensor, " row"]:
+        """The rows of the table that belong to these models."""
+        within = torch.arange(self.rows, device=index.device)
+        return (index[:, None] * self.rows + within).flatten()
+
+    def hold(self, names: Iterable[str]) -> None:
+        """Parameters that no model trains: no gradient is taken of them, nor through what rests on them."""
+        for name in names:
+            self.parameters[name].requires_grad_(False)
+
+    def keep(self, staying: Sequence[int]) -> None:
+        """Go on with some of the models."""
+        index = torch.tensor(staying, device=self.table.device)
+        self.table = self.table[self.blocks(index)]
+        self.parameters = {
+            name: each.detach()[index].requires_grad_(each.requires_grad)
+            for name, each in self.parameters.items()
+        }
+        self.models = [self.models[number] for number in staying]
+
+    def of(self, part: str) -> dict[str, Tensor]:
+        """The parameters of one part, by their names within it."""
+        return {n.removeprefix(f"{part}."): p for n, p in self.parameters.items() if n.startswith(f"{part}.")}
+
+    def frame(self, words: Words, mask: Present) -> tuple[Places, Bool[Tensor, "model batch place"]]:
+        """Texts as the encoder wants them: between markers where it sees the whole text."""
+        if not self.first.encoder.contextual:
+            return words.masked_fill(~mask, PAD), mask
+        at = torch.tensor([PAD, START, END], device=words.device)
+        framed, present = frame(words.flatten(0, 1), at, mask.flatten(0, 1))
+        return framed.unflatten(0, words.shape[:2]), present.unflatten(0, words.shape[:2])
+
+    def read(self, batch: StackedBatch, look_up: LookUp) -> tuple[States, PerToken, Tensor | None]:
+        """Hidden states, scores, and the query where there is one."""
+        hidden, _ = self._encode("encoder", batch.tokens, batch.mask, look_up)
+        query = None
+        if self.first.query_encoder is not None:
+            assert batch.query is not None and batch.query_mask is not None
+            _, query = self._encode("query_encoder", batch.query, batch.query_mask, look_up)
+        attention = self.first.attention
+        assert attention is not None
+        given = (hidden,) if query is None else (hidden, query)
+
+        def score(own: dict[str, Tensor], states: Tensor, asked: Tensor | None = None) -> Tensor:
+            return functional_call(attention, own, (states, asked))
+
+        return hidden, vmap(score)(self.of("attention"), *given), query
+
+    def weigh(self, scores: PerToken, batch: StackedBatch) -> PerToken:
+        """The weights: models of one projection stand side by side, and are weighed in one call."""
+        weights, begin = [], 0
+        if batch.noise is not None:
+            scores = scores + batch.noise
+        for _, group in groupby(self.models, key=lambda model: model.config.projection):
+            end = begin + len(list(group))
+            project = self.models[begin].projection
+            if project.name == "stored":
+                assert batch.stored is not None
+                weights.append(batch.stored[begin:end])
+            else:
+                flat = project(scores[begin:end].flatten(0, 1), batch.mask[begin:end].flatten(0, 1))
+                weights.append(flat.unflatten(0, (end - begin, -1)))
+            begin = end
+        return torch.cat(weights)
+
+    def decide(
+        self, hidden: States, weights: PerToken, query: Tensor | None, batch: StackedBatch
+    ) -> Float[Tensor, "model batch class"]:
+        """The logits."""
+        context = torch.einsum("mbt,mbth->mbh", weights.masked_fill(~batch.mask, 0.0), hidden)
+        decoder, own = self.first.decoder, self.of("decoder")
+        if isinstance(decoder, Affine):
+            logits = torch.baddbmm(own["dense.bias"][:, None], context, own["dense.weight"].transpose(1, 2))
+        else:
+
+            def answer(own: Mapping[str, Tensor], context: Tensor, query: Tensor) -> Tensor:
+                return functional_call(decoder, dict(own), (context, query))
+
+            assert query is not None
+            logits = vmap(answer)(own, context, query)
+        return logits if batch.answers is None else logits.masked_fill(~batch.answers, float("-inf"))
+
+    def _encode(
+        self, part: str, words: Words, mask: Present, look_up: LookUp
+    ) -> tuple[States, Float[Tensor, "model batch hidden"]]:
+        """The states of the tokens, and the text as one vector."""
+        places, present = self.frame(words, mask)
+        embedded = look_up(places)
+        encoder, own = getattr(self.first, part), self.of(part)
+        if isinstance(encoder, Recurrent):
+            hidden, last = _recurrent(encoder, own, embedded, present)
+        elif isinstance(encoder, Convolutional):
+            hidden, last = _convolutional(encoder, own, embedded, present)
+        else:
+            hidden, last = vmap(_any_encoder(encoder))(own, embedded, present)
+        return (hidden[:, :, 1 : mask.shape[2] + 1] if encoder.contextual else hidden), last
+
+
+def _any_encoder(encoder: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
+    def encode(own: dict[str, Tensor], embedded: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
+        rows = embedded.flatten(0, 1)
+        places = torch.arange(len(rows), device=rows.device).view(present.shape)
+        encoded = functional_call(encoder, own, (rows, places, present))
+        return encoded.hidden, encoded.last
+
+    return encode
+
+
+def _recurrent(
+    encoder: Recurrent, own: Mapping[str, Tensor], embedded: Tensor, present: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Both directions' weights in one tensor each, gates in the order i, f, o, g: as `Recurrent` has them."""
+    both = []
+    for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"):
+        sides = torch.stack([own[f"cell.{name}"], own[f"cell.{name}_reverse"]], dim=1)
+        enter, keep, content, leave = sides.chunk(4, dim=2)
+        both.append(torch.cat([enter, keep, leave, content], dim=2))
+    lengths = present.sum(2)
+    bias = (both[2] + both[3]).flatten(1)
+    hidden = StackedLSTM.apply(embedded, lengths, both[0].flatten(1, 2), both[1], bias)
+    half = encoder.width // 2
+    at = (lengths - 1)[..., None, None].expand(-1, -1, 1, half)
+    last = torch.cat([hidden[..., :half].gather(2, at)[:, :, 0], hidden[:, :, 0, half:]], dim=2)
+    return hidden, last
+
+
+def _convolutional(
+    encoder: Convolutional, own: Mapping[str, Tensor], embedded: Tensor, present: Tensor
+) -> tuple[Tensor, Tensor]:
+    """A convolution as one product for all offsets of its kernel, which are shifted and added."""
+    models, batch, places, width = embedded.shape
+    flat, found = embedded.flatten(1, 2), []
+    for number in range(len(encoder.kernels)):
+        weight = own[f"kernels.{number}.weight"]  # (model, channel, emb, offset)
+        channels, offsets = weight.shape[1], weight.shape[3]
+        across = weight.permute(0, 2, 3, 1).reshape(models, width, offsets * channels)
+        said = torch.bmm(flat, across).view(models, batch, places, offsets, channels)
+        padded = functional.pad(said, (0, 0, 0, 0, offsets // 2, offsets // 2))
+        shifted = [padded[:, :, offset : offset + places, offset] for offset in range(offsets)]
+        found.append(torch.stack(shifted).sum(0) + own[f"kernels.{number}.bias"][:, None, None])
+    hidden = torch.relu(torch.cat(found, dim=3))
+    return hidden, (hidden * present[..., None]).amax(2)

@@ -1,0 +1,181 @@
+"""Fleets: every member ends where it would have ended alone."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from attentest.corpus.vocabulary import Vocabulary
+from attentest.model.building import build
+from attentest.model.config import ModelConfig
+from attentest.model.fleet import Fleet, signature
+from attentest.model.imitation import said
+from attentest.model.protocol import resolved
+from attentest.model.stack import ATTENTIONS, ENCODERS
+from attentest.model.text_rows import text_rows
+from attentest.model.training import Training
+from tests.toys import toy_corpus
+
+LENGTHS = (5, 1, 9, 2, 4, 7, 3, 3, 6, 8, 2)
+SMALL = {"hidden": 10, "embedding": 6, "epochs": 4, "batch_size": 4, "learning_rate": 0.02, "patience": 9}
+
+
+def made(corpus, *, guide=None, start=None, **settings):
+    config = ModelConfig(**{**SMALL, **settings})
+    full = resolved(config, family=corpus.family, classes=len(corpus.labels), has_query=corpus.has_query)
+    return build(full, corpus, Vocabulary.build(corpus.train), guide=guide, start=start).double()
+
+
+def trainings(models, corpus, base=None):
+    found: list[Training] = []
+    for model in models:
+        beside = found[0] if found else None
+        found.append(Training(copy.deepcopy(model), corpus, base=base, beside=beside))
+    return found
+
+
+def check_alike(models, corpus, base=None):
+    alone, together = trainings(models, corpus, base), trainings(models, corpus, base)
+    for training in alone:
+        training.run()
+    ended = []
+    Fleet(together).run(on_end=ended.append)
+    assert sorted(map(id, ended)) == sorted(map(id, together))
+    for one, other in zip(alone, together, strict=True):
+        assert one.record.chosen == other.record.chosen
+        assert [e["loss"] for e in other.record.history] == pytest.approx(
+            [e["loss"] for e in one.record.history], rel=1e-6, abs=1e-9
+        )
+        assert [e["dev"] for e in one.record.history] == [
+            pytest.approx(e["dev"], nan_ok=True) for e in other.record.history
+        ]
+        assert one.record.scores["test"] == pytest.approx(other.record.scores["test"], nan_ok=True)
+        expected, got = one.model.state_dict(), other.model.state_dict()
+        for name in expected:
+            torch.testing.assert_close(got[name], expected[name], rtol=1e-5, atol=1e-7, msg=name)
+    return together
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("labels", [("no", "yes"), ("a", "b", "c")])
+def test_every_encoder(encoder, labels):
+    corpus = toy_corpus(labels=labels, lengths=LENGTHS)
+    check_alike([made(corpus, encoder=encoder, seed=seed) for seed in (0, 1, 2)], corpus)
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+@pytest.mark.parametrize("encoder", ["bilstm", "average"])
+def test_every_attention_with_a_query(encoder, attention):
+    corpus = toy_corpus(query=True, labels=("a", "b", "c"), lengths=LENGTHS, candidates=True)
+    check_alike([made(corpus, encoder=encoder, attention=attention, seed=s) for s in (3, 4)], corpus)
+
+
+def test_an_affine_decoder_with_a_query():
+    corpus = toy_corpus(query=True, labels=("a", "b", "c"), lengths=LENGTHS)
+    check_alike([made(corpus, encoder="cnn", decoder="affine", seed=s) for s in (3, 4)], corpus)
+
+
+PROJECTIONS = (
+    "softmax",
+    "sparsemax",
+    "entmax15",
+    "sparsegen(0.5)",
+    "gumbel-softmax(0.8)",
+    "tempered-softmax(0.8)",
+    "uniform",
+)
+
+
+def test_projections_labels_rates_and_frozen_parts_in_one_fleet():
+    """Also out of order: a fleet sorts its members, and nobody is to notice."""
+    corpus = toy_corpus(lengths=LENGTHS)
+    models = [made(corpus, projection=projection, seed=1) for projection in reversed(PROJECTIONS)]
+    models += [
+        made(corpus, labels="shuffled", seed=5),
+        made(corpus, attention_rate=10.0),
+        made(corpus, attention_start=100.0, freeze=("encoder", "decoder")),
+        made(corpus, freeze=("attention",)),
+    ]
+    assert len({signature(model.config) for model in models}) == 1
+    check_alike(models, corpus)
+
+
+def test_frozen_words():
+    corpus = toy_corpus(lengths=LENGTHS)
+    check_alike([made(corpus, freeze=("embedding", "encoder"), seed=seed) for seed in (0, 1)], corpus)
+
+
+def test_attention_that_is_looked_up():
+    corpus = toy_corpus(lengths=LENGTHS)
+    rng = np.random.default_rng(0)
+    guides = [
+        {e.id: rng.dirichlet(np.ones(len(e.tokens))) for e in (*corpus.train, *corpus.dev, *corpus.test)}
+        for _ in range(2)
+    ]
+    models = [made(corpus, projection="stored", guide=guide, encoder="average") for guide in guides]
+    check_alike([models[0], made(corpus, encoder="average"), models[1]], corpus)
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), ("a", "b", "c")])
+def test_imitations_of_several_strengths_beside_a_model_that_learns_from_labels(labels):
+    corpus = toy_corpus(labels=labels, lengths=LENGTHS)
+    model = made(corpus, seed=7)
+    base = said(
+        [row for split in ("train", "dev") for row in text_rows(model, corpus, split, scores=True)], "softmax"
+    )
+    models = [made(corpus, loss=f"imitate(base, {factor})", seed=7) for factor in (0.0, 1e-3, 0.5)]
+    check_alike([*models, made(corpus, seed=8)], corpus, base)
+
+
+def test_members_leave_at_different_epochs():
+    """Patience ends some early; those that stay must not feel it."""
+    corpus = toy_corpus(lengths=LENGTHS)
+    models = [made(corpus, seed=seed, epochs=12, patience=1, learning_rate=0.05) for seed in range(6)]
+    together = check_alike(models, corpus)
+    assert len({len(training.record.history) for training in together}) > 1
+
+
+def test_who_must_go_alone():
+    plain = resolved(ModelConfig(), family="classification", classes=2, has_query=False)
+    assert signature(plain) is not None
+    alone = (
+        {"dropout": 0.3},
+        {"clip": 1.0},
+        {"halving": True},
+        {"omit": "cat"},
+        {"attention_rates": (1.0, 10.0)},
+        {"encoder": "han-conv"},
+        {"encoder": "bigru"},
+        {"attention": "log-odds"},
+        {"attention": "last-state"},
+        {"loss": "impermissible(0.1, cat)"},
+        {"epochs": 0},
+    )
+    assert [change for change in alone if signature(replace(plain, **change)) is not None] == []
+    assert signature(replace(plain, seed=3, projection="sparsemax")) == signature(plain)
+    assert signature(replace(plain, learning_rate=0.5)) != signature(plain)
+    assert signature(replace(plain, freeze=("embedding",))) != signature(plain)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize(
+    "encoder, hidden", [("bilstm", 128), ("bilstm", 32), ("cnn", 20), ("transformer", 16)]
+)
+def test_a_fleet_on_a_gpu_ends_where_trainings_on_a_cpu_do(encoder, hidden):
+    """In single precision, kernels and all; a few steps, because rounding grows with every one."""
+    corpus = toy_corpus(lengths=LENGTHS)
+    models = [
+        made(corpus, encoder=encoder, hidden=hidden, seed=seed, epochs=2, learning_rate=1e-3).float()
+        for seed in (0, 1, 2)
+    ]
+    alone = trainings(models, corpus)
+    for training in alone:
+        training.run()
+    together = trainings([copy.deepcopy(model).to("cuda") for model in models], corpus)
+    Fleet(together).run()
+    for one, other in zip(alone, together, strict=True):
+        losses = ([epoch["loss"] for epoch in training.record.history] for training in (one, other))
+        assert next(losses) == pytest.approx(next(losses), rel=1e-2)

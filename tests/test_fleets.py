@@ -1,0 +1,205 @@
+"""Fleets on the bench: who goes with whom, what is stored, and what a kill or a failure leaves."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load as load_tensors
+
+from attentest.bench import fleets, study, work
+from attentest.bench.fleets import MOST, attempt_together, company
+from attentest.bench.frontier import Frontier
+from attentest.bench.kept import Kept
+from attentest.bench.plan import Planner
+from attentest.bench.study import run_cells
+from attentest.bench.work import attempt, do
+from attentest.engine.contract import Event
+from attentest.model.config import ModelConfig
+from attentest.model.fleet import Fleet
+from attentest.model.training import Training
+from attentest.store.cell import Cell
+from attentest.store.store import Store
+
+SMALL = {"encoder": "average", "hidden": 8, "embedding": 6, "epochs": 4, "learning_rate": 0.02}
+CONFIGS = [
+    {"seed": 0},
+    {"seed": 1, "projection": "sparsemax"},
+    {"seed": 1, "labels": "shuffled", "epochs": 2},
+]
+
+
+def planned(store, configs=CONFIGS):
+    """The model cells of some configurations; their corpus is there."""
+    planner = Planner(store)
+    corpus = planner.corpus("planted-keyword")
+    cells = []
+    for settings in configs:
+        config, where = planner.resolve(ModelConfig(**{**SMALL, **settings}), corpus)
+        cells.append(planner.model(config, corpus, where))
+    for cell in (corpus, *cells):
+        store.plan(cell)
+    do(corpus.key, store, "cpu")
+    return cells
+
+
+def keys(cells):
+    return [cell.key for cell in cells]
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """The same cells, each trained by itself."""
+    store = Store(str(tmp_path / "alone"))
+    for cell in planned(store):
+        do(cell.key, store, "cpu")
+    return store
+
+
+def check_alike(expected, store, cells):
+    for cell in cells:
+        one, other = (load_tensors(each.read(cell.key, "model.safetensors")) for each in (expected, store))
+        for name in one:
+            torch.testing.assert_close(other[name], one[name], rtol=1e-3, atol=1e-4, msg=name)
+        one, other = (json.loads(each.read(cell.key, "training.json")) for each in (expected, store))
+        assert len(one["history"]) == len(other["history"]) and one["chosen"] == other["chosen"]
+        assert one["scores"]["test"] == pytest.approx(other["scores"]["test"], abs=0.02)
+
+
+def test_a_fleet_stores_what_trainings_alone_would(store, alone, monkeypatch):
+    monkeypatch.setattr(fleets, "REPORT_EVERY", 0.0)
+    cells, heard = planned(store), []
+    attempt_together(keys(cells), store, "cpu", heard.append)
+    assert sorted(event.key for event in heard if event.kind == "done") == sorted(keys(cells))
+    assert {event.kind for event in heard} == {"done", "progress"}
+    assert all(0 < event.detail["fraction"] <= 1 for event in heard if event.kind == "progress")
+    check_alike(alone, store, cells)
+    assert store.about(cells[0].key)["fleet"] == len(cells)
+
+
+def test_what_is_there_already_is_left_alone(store):
+    cells = planned(store)
+    do(cells[0].key, store, "cpu")
+    before, heard = store.about(cells[0].key), []
+    attempt_together(keys(cells), store, "cpu", heard.append)
+    assert sorted(event.key for event in heard if event.kind == "done") == sorted(keys(cells))
+    assert store.about(cells[0].key) == before
+
+
+@pytest.mark.parametrize("at", [1, 20, 33])
+def test_an_interrupted_fleet_goes_on_and_its_members_may_go_on_alone(store, alone, monkeypatch, at):
+    """Interrupted in the first step and in the middle of epochs; then half of it alone, half together."""
+    cells, steps = planned(store), 0
+    learn = Fleet._learn
+
+    def learn_and_stop(self, *given):
+        nonlocal steps
+        steps += 1
+        if steps == at:
+            monkeypatch.setattr(fleets, "_sometimes", None)
+        return learn(self, *given)
+
+    sometimes = fleets._sometimes
+
+    def interrupting(*given):
+        on_step = sometimes(*given)
+
+        def stop(step):
+            on_step(step)
+            if steps == at:
+                raise KeyboardInterrupt
+
+        return stop
+
+    monkeypatch.setattr(Fleet, "_learn", learn_and_stop)
+    monkeypatch.setattr(fleets, "_sometimes", interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        attempt_together(keys(cells), store, "cpu", lambda event: None)
+    monkeypatch.undo()
+    left = [cell for cell in cells if not store.has(cell.key)]
+    assert left and all(Kept(store, cell.key).load() is not None for cell in left)
+    attempt(left[0].key, store, "cpu", lambda event: None)
+    attempt_together(keys(left[1:]), store, "cpu", lambda event: None)
+    check_alike(alone, store, cells)
+
+
+def test_members_that_were_stopped_at_different_steps_go_on_in_fleets_of_their_own(store, alone, monkeypatch):
+    cells, sizes = planned(store, [*CONFIGS[:2], {"seed": 2}]), []
+
+    def stopped(self, step):
+        self.save()
+        if self.epoch == 2:
+            raise RuntimeError("stopped")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Training, "progress", stopped)
+        patch.setattr(work, "_sometimes", lambda report, always: lambda progress: None)
+        attempt(cells[0].key, store, "cpu", lambda event: None)
+    assert not store.has(cells[0].key)
+    made = Fleet.__init__
+
+    def counted(self, trainings):
+        sizes.append(len(trainings))
+        made(self, trainings)
+
+    monkeypatch.setattr(Fleet, "__init__", counted)
+    attempt_together(keys(cells), store, "cpu", lambda event: None)
+    assert sorted(sizes) == [1, 2]
+    check_alike(alone, store, cells[:2])
+
+
+def test_where_a_fleet_fails_its_members_are_tried_one_by_one(store, alone, monkeypatch):
+    def broken(self, *given):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(Fleet, "_learn", broken)
+    cells, heard = planned(store), []
+    attempt_together(keys(cells), store, "cpu", heard.append)
+    (said,) = [event.detail["error"] for event in heard if event.kind == "retried"]
+    assert "out of memory" in said
+    assert [event.key for event in heard if event.kind == "done"] == keys(cells)
+    check_alike(alone, store, cells)
+
+
+def test_company_is_for_models_of_one_shape_and_corpus(store):
+    cells = planned(store, [*CONFIGS, {"hidden": 9}, {"learning_rate": 0.1}, {"encoder": "bigru"}])
+    first, second, third, wider, faster, unusual = map(company, cells)
+    assert first == second == third is not None
+    assert len({first, wider, faster}) == 3 and unusual is None
+    assert company(Cell(stage="reading", version=1, config={"splits": ["test"]})) is None
+
+
+def test_a_frontier_hands_out_company_together_up_to_a_number(store):
+    cells = planned(store, [{"seed": seed} for seed in range(5)] + [{"encoder": "bigru"}])
+    found = Frontier({cell.key: cell for cell in cells}, company, 3)
+    assert [len(found.take()) for _ in range(4)] == [3, 2, 1, 0]
+    plain = Frontier({cell.key: cell for cell in cells})
+    assert [len(plain.take()) for _ in range(7)] == [1] * 6 + [0]
+
+
+def test_a_study_on_a_gpu_trains_in_fleets_and_on_a_cpu_one_by_one(store, monkeypatch):
+    """The GPU is played by the CPU: what is looked at is who is handed out with whom."""
+    cells, jobs = planned(store), []
+
+    def noted(job, store, device, tell):
+        jobs.append(list(job))
+        attempt_together(job, store, "cpu", tell)
+
+    monkeypatch.setattr(study, "attempt_together", noted)
+    monkeypatch.setattr(study, "best_device", lambda asked: asked)
+    planner = Planner(store)
+    planner.cells.update({cell.key: cell for cell in cells})
+    run_cells(cells, planner, engine="inline", device="cuda")
+    assert sorted(map(len, jobs)) == [3] and len(cells) <= MOST
+    jobs.clear()
+    other = planned(store, [{"seed": 7}, {"seed": 8}])
+    planner.cells.update({cell.key: cell for cell in other})
+    run_cells(other, planner, engine="inline", device="cpu")
+    assert sorted(map(len, jobs)) == [1, 1]
+    assert all(store.has(key) for key in keys([*cells, *other]))
+
+
+def test_the_events_of_one_member_are_not_those_of_the_others():
+    frontier = Frontier({}, company, 3)
+    frontier.running = {"a", "b"}
+    frontier.hear(Event("done", "a"))
+    assert frontier.running == {"b"} and frontier.done == {"a"}
