@@ -16,6 +16,7 @@ from attentest.bench.work import attempt, do
 from attentest.engine.contract import Event
 from attentest.model.config import ModelConfig
 from attentest.model.fleet import Fleet
+from attentest.model.projection import Projection
 from attentest.model.training import Training
 from attentest.store.cell import Cell
 from attentest.store.store import Store
@@ -158,6 +159,27 @@ def test_where_a_fleet_fails_its_members_are_tried_one_by_one(store, alone, monk
     assert "out of memory" in said
     assert [event.key for event in heard if event.kind == "done"] == keys(cells)
     check_alike(alone, store, cells)
+
+
+@pytest.mark.parametrize("guide", [{}, {"cut": True}])
+def test_a_guide_that_does_not_fit_is_refused_as_it_is_alone(store, monkeypatch, guide):
+    """Missing texts and missing weights: the fleet gives up, and each member says why."""
+    cells, heard = planned(store, [{"seed": 0}, {"seed": 1}]), []
+    made = fleets.untrained
+
+    def ill_guided(cell, *given):
+        model, corpus, base = made(cell, *given)
+        texts = (*corpus.train, *corpus.dev, *corpus.test)
+        weights = {text.id: [1.0] + [0.0] * (len(text.tokens) - 2) for text in texts} if guide else {}
+        model.projection, model.guide = Projection.parse("stored"), weights
+        return model, corpus, base
+
+    monkeypatch.setattr(fleets, "untrained", ill_guided)
+    monkeypatch.setattr(work, "untrained", ill_guided)
+    attempt_together(keys(cells), store, "cpu", heard.append)
+    refused = [event for event in heard if event.kind == "refused"]
+    assert [event.key for event in refused] == keys(cells)
+    assert all("stored attention for text" in event.detail["what"] for event in refused)
 
 
 def test_company_is_for_models_of_one_shape_and_corpus(store):

@@ -104,17 +104,8 @@ class Fleet:
         found = {}
         for name in self.stack.parameters:
             part = name.partition(".")[0].removeprefix("query_")
-            times = [
-                0.0
-                if part in each.config.freeze
-                else each.config.attention_rate
-                if part == "attention"
-                else 1.0
-                for each in self.members
-            ]
-            found[name] = self.members[0].learning_rate * torch.tensor(
-                times, dtype=torch.float64, device=self.device
-            )
+            rates = [_rate(member, part) for member in self.members]
+            found[name] = torch.tensor(rates, dtype=torch.float64, device=self.device)
         return found
 
     def _decays(self) -> dict[str, float]:
@@ -206,9 +197,8 @@ class Fleet:
         words = [self.stack.frame(batch.tokens, batch.mask)[0]]
         if batch.query is not None and batch.query_mask is not None:
             words.append(self.stack.frame(batch.query, batch.query_mask)[0])
-        words.append(
-            self.markers.expand(len(self.members), 1, -1)
-        )  # of every batch, though not every encoder
+        # Every batch reads the markers, even if its encoder does not: decay acts on what is read.
+        words.append(self.markers.expand(len(self.members), 1, -1))
         numbered = torch.cat([(each + self.stack.offsets()).flatten() for each in words])
         distinct, places = torch.unique(numbered, return_inverse=True)
         if self.rows is not None:
@@ -266,6 +256,12 @@ class Fleet:
         place = torch.from_numpy(np.argsort(np.concatenate(order))).to(self.device)
         probabilities = distribution(logits[:, place].flatten(0, 1)).unflatten(0, (len(logits), -1))
         return [scores(shelf.labels, own) for own in probabilities.cpu().numpy()]
+
+
+def _rate(member: Training, part: str) -> float:
+    if part in member.config.freeze:
+        return 0.0
+    return member.learning_rate * (member.config.attention_rate if part == "attention" else 1.0)
 
 
 def _logits(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -13,11 +12,35 @@ from torch.nn import functional
 from attentest.model.decoder import distribution
 from attentest.model.divergence import total_variation
 from attentest.model.imitation import Imitation, kullback_leibler
-from attentest.model.objective import Task
+from attentest.model.objective import Objective, Task
 from attentest.model.shelf import Rows, Shelf
 from attentest.model.training import Training
 
 Losses = Float[Tensor, " model"]
+
+
+class Bases:
+    """What the imitated models said of the training texts, and which of them each member imitates."""
+
+    def __init__(self, tasks: Sequence[Objective], train: Shelf, device: torch.device) -> None:
+        imitations = [task for task in tasks if isinstance(task, Imitation)]
+        bases = {id(task.base): task.base for task in imitations}
+        number = {base: place for place, base in enumerate(bases)}
+        of_each = [number[id(task.base)] if isinstance(task, Imitation) else 0 for task in tasks]
+        self.of_member = torch.tensor(of_each, device=device)
+        outcomes, weights = [], []
+        for base in bases.values():
+            told = [base[name] for name in train.ids]
+            outcomes.append(torch.stack([one.outcome for one in told]))
+            weights.append(train.laid({n: one.log_weights for n, one in zip(train.ids, told, strict=True)}))
+        self.outcome = torch.stack(outcomes).to(device) if outcomes else None
+        self.log_weights = torch.stack(weights).to(device) if weights else None
+
+    def said(self, at: Rows, longest: int) -> tuple[Tensor, Tensor]:
+        """Outcomes and logarithms of weights of each member's own base on its own texts."""
+        assert self.outcome is not None and self.log_weights is not None
+        of_base = self.of_member[:, None]
+        return self.outcome[of_base, at], self.log_weights[of_base, at, :longest]
 
 
 class Lessons:
@@ -27,34 +50,24 @@ class Lessons:
         self.binary = members[0].config.decoder == "sigmoid"
         self.labels = torch.stack([torch.from_numpy(member.train.labels) for member in members]).to(device)
         tasks = [member.objective for member in members]
+        self.bases = Bases(tasks, train, device)
         self.imitates = torch.tensor([isinstance(task, Imitation) for task in tasks], device=device)
         self.sums = torch.tensor([task.sums for task in tasks], device=device)
         weights = [float(task.positive_weight) if isinstance(task, Task) else 1.0 for task in tasks]
         self.positive_weight = torch.tensor(weights, device=device)
         factors = [task.factor if isinstance(task, Imitation) else 0.0 for task in tasks]
         self.factor = torch.tensor(factors, device=device)
-        bases = {id(task.base): task.base for task in tasks if isinstance(task, Imitation)}
-        number = {base: place for place, base in enumerate(bases)}
-        of_each = [number.get(id(task.base), 0) if isinstance(task, Imitation) else 0 for task in tasks]
-        self.base = torch.tensor(of_each, device=device)
-        said = [[base[name] for name in train.ids] for base in bases.values()]
-        self.outcome = self.log_weights = None
-        if said:
-            self.outcome = torch.stack([torch.stack([one.outcome for one in each]) for each in said]).to(
-                device
-            )
-            laid = [
-                train.laid({name: one.log_weights.numpy() for name, one in zip(train.ids, each, strict=True)})
-                for each in said
-            ]
-            self.log_weights = torch.stack(laid).to(device)
+        self._count()
+
+    def _count(self) -> None:
         self.some, self.all = bool(self.imitates.any()), bool(self.imitates.all())
 
     def keep(self, index: Int[Tensor, " kept"]) -> None:
         """Go on with some of the members."""
-        for name in ("labels", "imitates", "sums", "positive_weight", "factor", "base"):
+        for name in ("labels", "imitates", "sums", "positive_weight", "factor"):
             setattr(self, name, getattr(self, name)[index])
-        self.some, self.all = bool(self.imitates.any()), bool(self.imitates.all())
+        self.bases.of_member = self.bases.of_member[index]
+        self._count()
 
     def losses(self, logits: Tensor, weights: Tensor, rows: Rows) -> Losses:
         """One for each member; a text that is none counts nothing."""
@@ -84,10 +97,8 @@ class Lessons:
         return (by_text.view_as(real) * real).sum(1) / real.sum(1)
 
     def _of_bases(self, logits: Tensor, weights: Tensor, at: Rows, real: Tensor) -> Losses:
-        assert self.outcome is not None and self.log_weights is not None
-        of_base = self.base[:, None]
-        apart = 0.5 * total_variation(distribution(logits), self.outcome[of_base, at])
-        before = self.log_weights[of_base, at, : weights.shape[2]]
+        outcome, before = self.bases.said(at, weights.shape[2])
+        apart = 0.5 * total_variation(distribution(logits), outcome)
         moved = kullback_leibler(weights.flatten(0, 1), before.flatten(0, 1)).view_as(real)
         return ((apart - self.factor[:, None] * moved) * real).sum(1)
 
@@ -97,15 +108,8 @@ class Guides:
 
     def __init__(self, members: Sequence[Training], shelf: Shelf, device: torch.device) -> None:
         looking = [n for n, member in enumerate(members) if member.model.projection.name == "stored"]
-        self.members, self.begin, self.end = (
-            len(members),
-            min(looking, default=0),
-            max(looking, default=-1) + 1,
-        )
-        guides = [members[n].model.guide for n in looking]
-        laid = [
-            shelf.laid({name: np.asarray(guide[name]) for name in shelf.ids}) for guide in guides if guide
-        ]
+        self.begin, self.end = min(looking, default=0), max(looking, default=-1) + 1
+        laid = [shelf.laid(members[n].model.guide or {}) for n in looking]
         self.laid = torch.stack(laid).to(device) if laid else None
 
     def stored(self, rows: Rows, longest: int) -> Tensor | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int
@@ -41,6 +44,12 @@ class Shelf:
             noise=noise,
         )
 
-    def laid(self, by_id: dict[str, np.ndarray]) -> Float[Tensor, "text token"]:
-        """Numbers that go with the tokens of each text, in the order of the shelf."""
-        return padded([np.asarray(by_id[name], dtype=np.float32) for name in self.ids])[0]
+    def laid(self, by_id: Mapping[str, Any]) -> Float[Tensor, "text token"]:
+        """Numbers that go with the tokens of each text, in the order of the shelf.
+
+        What does not fit ends the fleet; its members then go alone, and say what they miss.
+        """
+        rows = [np.asarray(by_id[name], dtype=np.float32) for name in self.ids]
+        if [len(row) for row in rows] != self.lengths.tolist():
+            raise ValueError("not as many numbers as tokens")
+        return padded(rows)[0]
