@@ -71,14 +71,13 @@ class Fleet:
 
     def __init__(self, trainings: Sequence[Training]) -> None:
         assert len({(signature(each.config), each.epoch, each.step) for each in trainings}) == 1
-        self.all = sorted(trainings, key=lambda training: training.config.projection)
-        first = self.all[0]
+        self.members = sorted(trainings, key=lambda training: training.config.projection)
+        first = self.members[0]
         self.batch_size, self.device = first.batch_size, first.model.device
         self.train, self.dev = Shelf(first.train, self.device), Shelf(first.dev, self.device)
         test = IndexedSplit(first.corpus.test, first.model.vocabulary, first.corpus.labels)
         self.test = Shelf(test, self.device)
         self.markers = torch.tensor([START, END], device=self.device)
-        self.members = list(self.all)
         self.stack = Stack([member.model for member in self.members])
         rates = self._rates()
         self.stack.hold([name for name, rate in rates.items() if not rate.any()])
