@@ -94,7 +94,7 @@ def test_a_kernel_walks_through_time_as_the_loop_does(width):
     arriving = torch.randn(2, steps, batch, width, generator=rng)
     found = []
     for run, back, device in (
-        (recurrence._run, recurrence._back, "cpu"),
+        (recurrence.run, recurrence.back, "cpu"),
         (recurrence_gpu.run, recurrence_gpu.back, "cuda"),
     ):
         opened = gates.to(device).clone()
@@ -146,6 +146,25 @@ def test_a_stack_takes_the_kernels_on_a_gpu(width, monkeypatch):
     assert taken == [width]
     for here, there in zip(*found, strict=True):
         torch.testing.assert_close(there.cpu(), here, atol=2e-3, rtol=1e-3)
+
+
+def test_one_batched_product_as_on_a_gpu_is_each_side_by_itself(monkeypatch):
+    rng = torch.Generator().manual_seed(2)
+    sides, steps, batch, width = 6, 5, 4, 3
+    given = torch.randn(sides, steps, batch, 4 * width, generator=rng, dtype=torch.float64)
+    weights = torch.randn(sides, 4 * width, width, generator=rng, dtype=torch.float64)
+    arriving = torch.randn(sides, steps, batch, width, generator=rng, dtype=torch.float64)
+
+    def walked():
+        gates = given.clone()
+        states = [torch.empty_like(arriving) for _ in range(3)]
+        recurrence.run(gates, weights, *states)
+        return [gates, *states, recurrence.back(arriving, weights, gates, *states[:2])]
+
+    each = walked()
+    monkeypatch.setattr(recurrence, "_sides", lambda step: (step,))
+    for one, other in zip(each, walked(), strict=True):
+        torch.testing.assert_close(other, one)
 
 
 @pytest.mark.parametrize("width", [3, 8])

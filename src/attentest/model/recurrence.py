@@ -62,8 +62,8 @@ class BidirectionalLSTM(torch.autograd.Function):
             torch.index_select(half, 0, read[side], out=gates[side].view(-1, 4 * width))
         cell = rows.new_empty(2, steps, batch, width)
         squashed, hidden = torch.empty_like(cell), torch.empty_like(cell)
-        run = recurrence_gpu.run if rows.is_cuda else _run
-        run(gates, state_weights, cell, squashed, hidden)
+        forward = recurrence_gpu.run if rows.is_cuda else run
+        forward(gates, state_weights, cell, squashed, hidden)
         ctx.save_for_backward(rows, read, input_weights, state_weights, gates, cell, squashed, hidden, turn)
         return torch.cat([hidden[0], turned(hidden[1], turn)], dim=2).transpose(0, 1)
 
@@ -75,8 +75,8 @@ class BidirectionalLSTM(torch.autograd.Function):
         width = hidden.shape[3]
         straight = grad.transpose(0, 1)
         arriving = torch.stack([straight[..., :width], turned(straight[..., width:], turn)])
-        back = recurrence_gpu.back if rows.is_cuda else _back
-        slopes = back(arriving, state_weights, gates, cell, squashed).flatten(1, 2)
+        backward = recurrence_gpu.back if rows.is_cuda else back
+        slopes = backward(arriving, state_weights, gates, cell, squashed).flatten(1, 2)
         if not ctx.needs_input_grad[4]:
             # An importance asks for the gradient of the input alone, and there nearly every row stands once:
             # bringing vectors to their rows is less traffic than bringing gates there.
@@ -93,23 +93,20 @@ class BidirectionalLSTM(torch.autograd.Function):
         return grad_rows, None, None, by_row.T @ rows, grad_state_weights, by_row.sum(0)
 
 
-def _run(gates: Gates, state_weights: Tensor, cell: States, squashed: States, hidden: States) -> None:
+def run(gates: Gates, state_weights: Tensor, cell: States, squashed: States, hidden: States) -> None:
     """The recurrence, in place: `gates` arrive as input projections and leave as activated gates.
 
     Views of every step are taken beforehand: for small models the loop's cost is calls, not arithmetic.
     """
     width = hidden.shape[3]
-    forward, backward = state_weights.transpose(1, 2)
-    both = [gates[side].unbind(0) for side in (0, 1)]
-    ahead = [hidden[side].unbind(0) for side in (0, 1)]
+    across = _sides(state_weights.transpose(1, 2))
+    arrived, ahead = _steps(gates), _steps(hidden)
     opening = gates[..., : 3 * width].unbind(1)
     enter, keep, leave, content = (gate.unbind(1) for gate in gates.split(width, dim=3))
     cells, squashes, states = cell.unbind(1), squashed.unbind(1), hidden.unbind(1)
     for step in range(gates.shape[1]):
         if step:
-            # Two plain products: a batched one over two directions does not reach the fast kernel.
-            both[0][step].addmm_(ahead[0][step - 1], forward)
-            both[1][step].addmm_(ahead[1][step - 1], backward)
+            _add_products(arrived[step], ahead[step - 1], across, arrived[step])
         opening[step].sigmoid_()
         content[step].tanh_()
         torch.mul(enter[step], content[step], out=cells[step])
@@ -119,11 +116,11 @@ def _run(gates: Gates, state_weights: Tensor, cell: States, squashed: States, hi
         torch.mul(leave[step], squashes[step], out=states[step])
 
 
-def _back(arriving: States, state_weights: Tensor, gates: Gates, cell: States, squashed: States) -> Gates:
+def back(arriving: States, state_weights: Tensor, gates: Gates, cell: States, squashed: States) -> Gates:
     """The gradient at the gates before their activation.
 
     Every factor that is known beforehand is multiplied out for all steps at once, so that the loop holds
-    five pointwise operations and two products.
+    five pointwise operations and the products.
     """
     width = cell.shape[3]
     enter, keep, leave, content = gates.split(width, dim=3)
@@ -134,23 +131,41 @@ def _back(arriving: States, state_weights: Tensor, gates: Gates, cell: States, s
     to_cell = (leave * (1 - squashed**2)).unbind(1)
     keeps = keep.unbind(1)
     slopes = torch.empty_like(gates)
-    both = [slopes[side].unbind(0) for side in (0, 1)]
-    comes = [arriving[side].unbind(0) for side in (0, 1)]
+    sent, comes, weights = _steps(slopes), _steps(arriving), _sides(state_weights)
     of_gates = slopes[..., : 2 * width].unflatten(3, (2, width)).unbind(1)
     of_leave, of_content = (part.unbind(1) for part in slopes[..., 2 * width :].split(width, dim=3))
-    of_hidden = torch.empty_like(cell[:, 0])
-    of_cell = torch.zeros_like(cell[:, 0])
+    of_hidden = arriving[:, -1].clone()
+    into = _sides(of_hidden)
+    of_cell = torch.zeros_like(of_hidden)
     wide_cell = of_cell[:, :, None]
     last = gates.shape[1] - 1
     for step in range(last, -1, -1):
-        for side in (0, 1):
-            if step == last:
-                of_hidden[side].copy_(comes[side][step])
-            else:
-                torch.addmm(comes[side][step], both[side][step + 1], state_weights[side], out=of_hidden[side])
+        if step < last:
+            _add_products(comes[step], sent[step + 1], weights, into)
         of_cell.addcmul_(of_hidden, to_cell[step])
         torch.mul(wide_cell, to_gates[step], out=of_gates[step])
         torch.mul(of_cell, to_content[step], out=of_content[step])
         torch.mul(of_hidden, to_leave[step], out=of_leave[step])
         of_cell.mul_(keeps[step])
     return slopes
+
+
+Sides = tuple[Tensor, ...]
+
+
+def _sides(step: Tensor) -> Sides:
+    """What is multiplied at once: on a GPU all sides, for a call costs more than its product; on a CPU, where
+    a batched product does not reach the fast kernel, each by itself.
+    """
+    return (step,) if step.is_cuda else step.unbind(0)
+
+
+def _steps(sequence: Tensor) -> list[Sides]:
+    return [_sides(step) for step in sequence.unbind(1)]
+
+
+def _add_products(start: Sides, states: Sides, weights: Sides, out: Sides) -> None:
+    """`out = start + states @ weights`."""
+    add = torch.addmm if out[0].ndim == 2 else torch.baddbmm
+    for each, state, matrix, place in zip(start, states, weights, out, strict=True):
+        add(each, state, matrix, out=place)

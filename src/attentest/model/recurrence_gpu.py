@@ -33,7 +33,7 @@ def fits_stack(width: int, device: torch.device) -> bool:
 
 
 def run(gates: Tensor, state_weights: Tensor, cell: Tensor, squashed: Tensor, hidden: Tensor) -> None:
-    """`recurrence._run`: input projections become activated gates, states are filled in."""
+    """`recurrence.run`: input projections become activated gates, states are filled in."""
     sides, steps, batch, width = hidden.shape
     given = (gates, state_weights.contiguous(), cell, squashed, hidden, steps, batch)
     if width in NARROW:
@@ -47,7 +47,7 @@ def run(gates: Tensor, state_weights: Tensor, cell: Tensor, squashed: Tensor, hi
 
 
 def back(arriving: Tensor, state_weights: Tensor, gates: Tensor, cell: Tensor, squashed: Tensor) -> Tensor:
-    """`recurrence._back`: the gradient at the gates before their activation."""
+    """`recurrence.back`: the gradient at the gates before their activation."""
     sides, steps, batch, width = cell.shape
     slopes = torch.empty_like(gates)
     given = (arriving.contiguous(), state_weights.contiguous(), gates, cell, squashed, slopes, steps, batch)

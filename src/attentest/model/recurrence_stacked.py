@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attentest.model import recurrence_gpu
+from attentest.model import recurrence, recurrence_gpu
 
 Read = Int[Tensor, "model batch place"]
 
@@ -53,7 +53,8 @@ class StackedLSTM(torch.autograd.Function):
         cell = gates.new_empty(2 * models, steps, batch, width)
         squashed, hidden = torch.empty_like(cell), torch.empty_like(cell)
         sides = state_weights.flatten(0, 1)
-        run = recurrence_gpu.run if recurrence_gpu.fits_stack(width, embedded.device) else _run
+        own_kernel = recurrence_gpu.fits_stack(width, embedded.device)
+        run = recurrence_gpu.run if own_kernel else recurrence.run
         run(gates, sides, cell, squashed, hidden)
         ctx.save_for_backward(embedded, turn, input_weights, sides, gates, cell, squashed, hidden)
         ahead, behind = hidden.transpose(1, 2).unflatten(0, (models, 2)).unbind(1)
@@ -67,7 +68,8 @@ class StackedLSTM(torch.autograd.Function):
         models, width = len(embedded), hidden.shape[3]
         both = torch.stack([grad[..., :width], turned(grad[..., width:], turn)], dim=1)
         arriving = both.flatten(0, 1).transpose(1, 2).contiguous()
-        back = recurrence_gpu.back if recurrence_gpu.fits_stack(width, grad.device) else _back
+        own_kernel = recurrence_gpu.fits_stack(width, grad.device)
+        back = recurrence_gpu.back if own_kernel else recurrence.back
         slopes = back(arriving, sides, gates, cell, squashed)
         before = torch.cat([torch.zeros_like(hidden[:, :1]), hidden[:, :-1]], dim=1)
         of_state = torch.bmm(slopes.flatten(1, 2).transpose(1, 2), before.flatten(1, 2))
@@ -76,51 +78,3 @@ class StackedLSTM(torch.autograd.Function):
         of_embedded = torch.bmm(of_gates, input_weights).view_as(embedded)
         of_input = torch.bmm(of_gates.transpose(1, 2), embedded.flatten(1, 2))
         return of_embedded, None, of_input, of_state.unflatten(0, (models, 2)), of_gates.sum(1)
-
-
-def _run(gates: Tensor, weights: Tensor, cell: Tensor, squashed: Tensor, hidden: Tensor) -> None:
-    """`recurrence._run` with any number of sides."""
-    width = hidden.shape[3]
-    across = weights.transpose(1, 2)
-    opening = gates[..., : 3 * width].unbind(1)
-    enter, keep, leave, content = (gate.unbind(1) for gate in gates.split(width, dim=3))
-    steps, cells, squashes, states = gates.unbind(1), cell.unbind(1), squashed.unbind(1), hidden.unbind(1)
-    for step in range(gates.shape[1]):
-        if step:
-            steps[step].baddbmm_(states[step - 1], across)
-        opening[step].sigmoid_()
-        content[step].tanh_()
-        torch.mul(enter[step], content[step], out=cells[step])
-        if step:
-            cells[step].addcmul_(keep[step], cells[step - 1])
-        torch.tanh(cells[step], out=squashes[step])
-        torch.mul(leave[step], squashes[step], out=states[step])
-
-
-def _back(arriving: Tensor, weights: Tensor, gates: Tensor, cell: Tensor, squashed: Tensor) -> Tensor:
-    """`recurrence._back` with any number of sides."""
-    width = cell.shape[3]
-    enter, keep, leave, content = gates.split(width, dim=3)
-    before = torch.cat([torch.zeros_like(cell[:, :1]), cell[:, :-1]], dim=1)
-    # Slopes of the gates by what reaches the cell, and of the gate that leaves by what reaches the state.
-    by_cell = torch.stack(
-        [content * enter * (1 - enter), before * keep * (1 - keep), enter * (1 - content**2)], dim=3
-    ).unbind(1)
-    by_state = (squashed * leave * (1 - leave)).unbind(1)
-    to_cell = (leave * (1 - squashed**2)).unbind(1)
-    keeps, comes = keep.unbind(1), arriving.unbind(1)
-    slopes = torch.empty_like(gates)
-    of_step = slopes.unflatten(3, (4, width)).unbind(1)
-    of_cell = torch.zeros_like(cell[:, 0])
-    for step in reversed(range(gates.shape[1])):
-        of_hidden = comes[step]
-        if step + 1 < gates.shape[1]:
-            of_hidden = torch.baddbmm(of_hidden, slopes[:, step + 1], weights)
-        of_cell = torch.addcmul(of_cell, of_hidden, to_cell[step])
-        to_gates = by_cell[step] * of_cell[:, :, None]
-        of_step[step][:, :, 0] = to_gates[:, :, 0]
-        of_step[step][:, :, 1] = to_gates[:, :, 1]
-        of_step[step][:, :, 2] = of_hidden * by_state[step]
-        of_step[step][:, :, 3] = to_gates[:, :, 2]
-        of_cell = of_cell * keeps[step]
-    return slopes
