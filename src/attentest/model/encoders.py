@@ -160,7 +160,7 @@ class Transformer(nn.Module):
     def forward(self, rows: Rows, places: Places, present: Present) -> Encoded:
         """Encode; `inner` keeps the map of every layer."""
         hidden = functional.embedding(places, self.enter(rows))
-        hidden = hidden + sinusoids(hidden.shape[1], self.width).to(hidden)
+        hidden = hidden + sinusoids(hidden.shape[1], self.width, hidden.device).to(hidden)
         maps = []
         for layer in self.layers:
             hidden, inner = layer(hidden, present)
@@ -168,10 +168,10 @@ class Transformer(nn.Module):
         return Encoded(hidden, mean_over(hidden, present), torch.stack(maps, dim=1))
 
 
-def sinusoids(places: int, width: int) -> Float[Tensor, "place width"]:
+def sinusoids(places: int, width: int, device: torch.device) -> Float[Tensor, "place width"]:
     """The fixed positions of Vaswani et al. 2017."""
-    rate = torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / width))
-    angle = torch.arange(places)[:, None] * rate
+    rate = torch.exp(torch.arange(0, width, 2, device=device) * (-math.log(10_000.0) / width))
+    angle = torch.arange(places, device=device)[:, None] * rate
     return torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)[:, :width]
 
 

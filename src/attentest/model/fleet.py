@@ -17,7 +17,6 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional
 
 from attentest.corpus.batch import IndexedSplit, buckets
 from attentest.corpus.vocabulary import END, PAD, START
@@ -27,12 +26,12 @@ from attentest.model.decoder import distribution
 from attentest.model.fleet_state import gather, scatter
 from attentest.model.lessons import Guides, Lessons
 from attentest.model.losses import IMITATE, TASK, Loss
-from attentest.model.optimiser import RowAdam
 from attentest.model.precision import fast_products
 from attentest.model.projection import gumbel_draws
+from attentest.model.replayed import Replayed
 from attentest.model.shelf import Rows, Shelf
 from attentest.model.stack import ATTENTIONS, ENCODERS, Stack
-from attentest.model.stacked_adam import StackedAdam
+from attentest.model.stacked_adam import StackedAdam, StackedRows
 from attentest.model.training import Training
 
 # What members may differ in; in all else they are alike.
@@ -50,6 +49,7 @@ FREE: dict[str, Any] = {
     "attention_start": 1.0,
 }
 TEXTS = 64  # of each member in one pass while a split is scored
+ROWS = 2**18  # of the table, brought up to date at once
 WORTH_MOVING = 0.8  # where no more than this share of the members goes on, the rest is let go
 
 
@@ -64,6 +64,12 @@ def signature(config: ModelConfig) -> ModelConfig | None:
         return None
     frozen = tuple(part for part in config.freeze if part == "embedding")
     return replace(config, **FREE, freeze=frozen)
+
+
+def roomy(longest: int) -> int:
+    """The next of a few widths: every width is recorded by itself, and an eighth of padding costs less."""
+    step = max(8, 2 ** (longest.bit_length() - 3))
+    return -(-longest // step) * step
 
 
 class Fleet:
@@ -84,7 +90,7 @@ class Fleet:
         self.optimiser = StackedAdam(self.stack.parameters, rates, self._decays())
         self.rows = None
         if "embedding" not in first.config.freeze:
-            self.rows = RowAdam(
+            self.rows = StackedRows(
                 self.stack.table,
                 lr=first.learning_rate,
                 weight_decay=first.config.weight_decay,
@@ -93,6 +99,9 @@ class Fleet:
         gather(self.members, self.optimiser, self.rows)
         self.lessons = Lessons(self.members, self.train, self.device)
         self.guides = self._guides(self.train, self.dev)
+        self.losses = torch.zeros(len(self.members), dtype=torch.float64, device=self.device)
+        self.widths = torch.empty(int(self.train.lengths.max()), device=self.device)
+        self.learn = Replayed(self._learn)
         self._saved, self._cost = time.monotonic(), 0.0
 
     def _guides(self, *shelves: Shelf) -> dict[Shelf, Guides]:
@@ -126,15 +135,18 @@ class Fleet:
         plan = self._plan()
         longest = np.where(plan >= 0, self.train.lengths[plan], 0).max(axis=2)
         rows = torch.from_numpy(plan).to(self.device)
-        losses = torch.tensor([member.loss for member in self.members], dtype=torch.float64).to(self.device)
+        self.losses.copy_(torch.tensor([member.loss for member in self.members], dtype=torch.float64))
         for step in range(self._step(), len(plan)):
-            noise = self._noise(step, (plan[step] >= 0).sum(1), longest[step])
-            losses += self._learn(rows[step], int(longest[step].max()), noise)
-            self._after(step, losses, on_step)
+            width = min(roomy(int(longest[step].max())), int(self.train.lengths.max()))
+            noise = self._noise(step, (plan[step] >= 0).sum(1), longest[step], width)
+            self.learn(rows[step], self.widths[:width], *([] if noise is None else [noise]))
+            self._after(step, on_step)
         if self.rows is not None:
-            self.rows.catch_up()
+            everything = torch.arange(len(self.stack.table), device=self.device)
+            for some in everything.split(ROWS):
+                self.rows.catch_up(some)
         dev = self._scores(self.stack, self.dev, self.guides[self.dev])
-        for number, (member, loss) in enumerate(zip(self.members, losses.tolist(), strict=True)):
+        for number, (member, loss) in enumerate(zip(self.members, self.losses.tolist(), strict=True)):
             if not member.is_over():
                 member.loss = loss
                 if member.end_epoch(dev[number]):
@@ -144,22 +156,22 @@ class Fleet:
         """How many steps of the epoch are taken: the same of all whose training is not over."""
         return next(member.step for member in self.members if not member.is_over())
 
-    def _after(self, step: int, losses: Float[Tensor, " model"], on_step: Callable[[int], None]) -> None:
+    def _after(self, step: int, on_step: Callable[[int], None]) -> None:
         """Between two steps: tell, and keep what there is, now and then or when interrupted."""
         try:
             on_step(step + 1)
             first = self.members[0]
             due = time.monotonic() - self._saved > max(first.save_every, 20 * self._cost)
             if first.checkpoint is not None and due:
-                self._save(step + 1, losses)
+                self._save(step + 1)
         except KeyboardInterrupt:
-            self._save(step + 1, losses)
+            self._save(step + 1)
             raise
 
-    def _save(self, step: int, losses: Float[Tensor, " model"]) -> None:
+    def _save(self, step: int) -> None:
         begun = time.monotonic()
         scatter(self.members, self.stack, self.optimiser, self.rows)
-        for member, loss in zip(self.members, losses.tolist(), strict=True):
+        for member, loss in zip(self.members, self.losses.tolist(), strict=True):
             if not member.is_over():
                 was = member.step, member.loss
                 member.step, member.loss = step, loss
@@ -177,20 +189,21 @@ class Fleet:
             of_seed[seed] = np.stack([np.pad(g, (0, size - len(g)), constant_values=-1) for g in groups])
         return np.stack([of_seed[member.config.seed] for member in self.members], axis=1)
 
-    def _noise(self, step: int, texts: np.ndarray, longest: np.ndarray) -> Tensor | None:
+    def _noise(self, step: int, texts: np.ndarray, longest: np.ndarray, width: int) -> Tensor | None:
         """What Gumbel-softmax adds, drawn for each member as it would draw alone."""
         drawing = [m.model.projection.name == "gumbel-softmax" for m in self.members]
         if not any(drawing):
             return None
-        size = (len(self.members), self.batch_size, int(longest.max()))
-        noise = torch.zeros(size, dtype=self.stack.table.dtype)
+        noise = torch.zeros(len(self.members), self.batch_size, width, dtype=self.stack.table.dtype)
         for number in np.flatnonzero(drawing):
             shape = int(texts[number]), int(longest[number])
             rng = self.members[number].generator(step)
             noise[number, : shape[0], : shape[1]] = gumbel_draws(torch.empty(shape, dtype=noise.dtype), rng)
         return noise.to(self.device)
 
-    def _learn(self, rows: Rows, longest: int, noise: Tensor | None) -> Float[Tensor, " model"]:
+    def _learn(self, rows: Rows, width: Tensor, noise: Tensor | None = None) -> None:
+        """One step of all members on these texts, cut to so many tokens as `width` has; shapes decide all."""
+        longest = len(width)
         stored = self.guides[self.train].stored(rows, longest)
         batch = self.train.batch(rows, longest, stored=stored, noise=noise)
         words = [self.stack.frame(batch.tokens, batch.mask)[0]]
@@ -198,23 +211,30 @@ class Fleet:
             words.append(self.stack.frame(batch.query, batch.query_mask)[0])
         # Every batch reads the markers, even if its encoder does not: decay acts on what is read.
         words.append(self.markers.expand(len(self.members), 1, -1))
-        numbered = torch.cat([(each + self.stack.offsets()).flatten() for each in words])
-        distinct, places = torch.unique(numbered, return_inverse=True)
+        numbered = torch.cat([(each + self.stack.offsets).flatten() for each in words])
         if self.rows is not None:
-            self.rows.catch_up(distinct)
-        looked = self.stack.table[distinct].requires_grad_(self.rows is not None)
-        found = iter(functional.embedding(each, looked) for each in places.split([w.numel() for w in words]))
+            self.rows.catch_up(numbered)
+        looked = self.stack.table[numbered].requires_grad_(self.rows is not None)
+        found = iter(looked.split([each.numel() for each in words]))
         hidden, scored, query = self.stack.read(batch, lambda asked: next(found).view(*asked.shape, -1))
         weights = self.stack.weigh(scored, batch)
         logits = self.stack.decide(hidden, weights, query, batch)
         losses = self.lessons.losses(logits, weights, rows)
-        losses.sum().backward()
-        self.optimiser.step()
-        if self.rows is not None and looked.grad is not None:
+        self._descend(losses.sum(), looked, numbered)
+        self.losses += self.lessons.summed(losses.detach(), rows)
+
+    def _descend(self, loss: Tensor, looked: Float[Tensor, "row emb"], numbered: Int[Tensor, " row"]) -> None:
+        names = [name for name, parameter in self.stack.parameters.items() if parameter.requires_grad]
+        leaves = [self.stack.parameters[name] for name in names]
+        leaves += [] if self.rows is None else [looked]
+        slopes = dict(zip([*names, ""], torch.autograd.grad(loss, leaves, allow_unused=True), strict=False))
+        of_rows = slopes.pop("", None)
+        moving = {name: slope for name, slope in slopes.items() if slope is not None}
+        self.optimiser.step(list(moving), list(moving.values()))
+        if self.rows is not None and of_rows is not None:
             # The vector of padding is zero, and no part of any model.
-            looked.grad.masked_fill_((distinct % self.stack.rows == PAD)[:, None], 0.0)
-            self.rows.move(distinct, looked.grad)
-        return self.lessons.summed(losses.detach(), rows)
+            padding = numbered % self.stack.rows == PAD
+            self.rows.move(numbered, of_rows.masked_fill(padding[:, None], 0.0))
 
     def _let_go(self, on_end: Callable[[Training], None]) -> None:
         """Those whose training is over end; they leave once they are enough to be worth moving the rest."""
@@ -229,6 +249,8 @@ class Fleet:
             return
         index = torch.tensor(staying, device=self.device)
         self.members = [self.members[n] for n in staying]
+        self.learn.forget()
+        self.losses = self.losses[index]
         self.stack.keep(staying)
         self.optimiser.keep(self.stack.parameters, index)
         if self.rows is not None:

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from attentest.model.optimiser import RowAdam
 from attentest.model.stack import Stack
-from attentest.model.stacked_adam import StackedAdam
+from attentest.model.stacked_adam import StackedAdam, StackedRows
 from attentest.model.training import Training
 
 MOMENTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")  # as torch's Adam calls them, in our order
@@ -21,7 +20,7 @@ OF_ROWS = ("first", "second", "largest", "seen")
 
 
 @torch.no_grad()
-def gather(members: Sequence[Training], adam: StackedAdam, rows: RowAdam | None) -> None:
+def gather(members: Sequence[Training], adam: StackedAdam, rows: StackedRows | None) -> None:
     """Put the members' moments together; they have taken the same number of steps."""
     for number, member in enumerate(members):
         for name, parameter in member.model.named_parameters():
@@ -29,16 +28,16 @@ def gather(members: Sequence[Training], adam: StackedAdam, rows: RowAdam | None)
             for ours, theirs in zip(adam.state.get(name, []), MOMENTS, strict=False):
                 if theirs in kept:
                     ours[number] = kept[theirs]
-            adam.steps = max(adam.steps, int(kept.get("step", 0)))
+            adam.steps.clamp_(min=float(kept.get("step", 0)))
     if rows is not None:
         own = [member.rows for member in members if member.rows is not None]
         for name in OF_ROWS:
             setattr(rows, name, torch.cat([getattr(each, name) for each in own]))
-        rows.steps = own[0].steps
+        rows.steps.fill_(own[0].steps)
 
 
 @torch.no_grad()
-def scatter(members: Sequence[Training], stack: Stack, adam: StackedAdam, rows: RowAdam | None) -> None:
+def scatter(members: Sequence[Training], stack: Stack, adam: StackedAdam, rows: StackedRows | None) -> None:
     """Give every member that is not over its own numbers and moments back."""
     for number, member in enumerate(members):
         if member.is_over():
@@ -50,10 +49,10 @@ def scatter(members: Sequence[Training], stack: Stack, adam: StackedAdam, rows: 
         if member.rows is not None and rows is not None:
             block = slice(number * stack.rows, (number + 1) * stack.rows)
             own = {name: getattr(rows, name)[block] for name in OF_ROWS}
-            member.rows.restore({**own, "steps": torch.tensor(rows.steps)})
+            member.rows.restore({**own, "steps": rows.steps})
 
 
 def _moments(adam: StackedAdam, name: str, number: int) -> dict[str, Tensor]:
     kept = dict(zip(MOMENTS, (each[number].clone() for each in adam.state[name]), strict=True))
     # A fused Adam counts on the device of its parameters.
-    return {"step": torch.tensor(float(adam.steps), device=kept["exp_avg"].device), **kept}
+    return {"step": adam.steps.float(), **kept}

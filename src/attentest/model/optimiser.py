@@ -103,12 +103,6 @@ class RowAdam:
         self._move(rows, gradient)
         self.seen[rows] = self.steps
 
-    def keep(self, table: Tensor, rows: Rows) -> None:
-        """Go on with a table that holds these rows of the present one."""
-        self.table = table
-        for name in ("first", "second", "largest", "seen"):
-            setattr(self, name, getattr(self, name)[rows])
-
     def _move(self, rows: Rows, gradient: Float[Tensor, "row emb"]) -> None:
         values = self.table[rows]
         gradient.add_(values, alpha=self.weight_decay)

@@ -60,17 +60,19 @@ class Stack:
         }
         self.table = torch.cat([own["embedding.weight"].detach() for own in of_each])
         self.rows = len(of_each[0]["embedding.weight"])
+        self.markers = torch.tensor([PAD, START, END], device=self.table.device)
+        self._number()
+
+    def _number(self) -> None:
+        """Where in the table each model's rows begin."""
+        self.offsets = torch.arange(len(self), device=self.table.device)[:, None, None] * self.rows
 
     def __len__(self) -> int:
         return len(self.models)
 
-    def offsets(self) -> Int[Tensor, "model 1 1"]:
-        """Where in the table each model's rows begin."""
-        return torch.arange(len(self), device=self.table.device)[:, None, None] * self.rows
-
     def look_up(self, words: Places) -> Float[Tensor, "model batch place emb"]:
         """Every word's vector, outside of any graph."""
-        return functional.embedding(words + self.offsets(), self.table)
+        return functional.embedding(words + self.offsets, self.table)
 
     def state(self, number: int) -> dict[str, Tensor]:
         """One model's parameters, as `load_state_dict` takes them."""
@@ -96,6 +98,7 @@ class Stack:
             for name, each in self.parameters.items()
         }
         self.models = [self.models[number] for number in staying]
+        self._number()
 
     def of(self, part: str) -> dict[str, Tensor]:
         """The parameters of one part, by their names within it."""
@@ -105,8 +108,7 @@ class Stack:
         """Texts as the encoder wants them: between markers where it sees the whole text."""
         if not self.first.encoder.contextual:
             return words.masked_fill(~mask, PAD), mask
-        at = torch.tensor([PAD, START, END], device=words.device)
-        framed, present = frame(words.flatten(0, 1), at, mask.flatten(0, 1))
+        framed, present = frame(words.flatten(0, 1), self.markers, mask.flatten(0, 1))
         return framed.unflatten(0, words.shape[:2]), present.unflatten(0, words.shape[:2])
 
     def read(self, batch: StackedBatch, look_up: LookUp) -> tuple[States, PerToken, Tensor | None]:
