@@ -131,7 +131,7 @@ def settings(**columns):
         [
             {"corpus": corpus, "encoder": encoder, "attention": attention, "seed": seed}
             for corpus in ("sst", "babi-1")
-            for encoder in ("bilstm", "cnn")
+            for encoder in ("bilstm", "cnn-wen")
             for attention in ("additive", "dot")
             for seed in range(3)
         ]

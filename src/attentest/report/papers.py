@@ -217,7 +217,7 @@ SERRANO_SMITH = Paper(
 # The change of tau stands at the grid point of the normal model; the group says which sibling it is to.
 WEN = Paper(
     datasets=DATASETS,
-    encoders={"BiLSTM": "bilstm", "CNN": "cnn"},
+    encoders={"BiLSTM": "bilstm", "CNN": "cnn-wen"},
     measures={
         "test_accuracy": "performance/accuracy",
         "delta_weighted_tau_fixed_attn": Measure("information-ablation/tau-lost", group="fix attn"),
