@@ -16,23 +16,31 @@ from torch.autograd.function import once_differentiable
 
 from attentest.model import recurrence, recurrence_gpu
 
-Read = Int[Tensor, "model batch place"]
+Turn = Int[Tensor, "model place batch"]
 
 
-def turning(lengths: Int[Tensor, "model batch"], steps: int) -> Read:
+def turning(lengths: Int[Tensor, "model batch"], steps: int) -> Turn:
     """The place that each step reads of a text that runs backwards; padding stays where it is."""
-    step = torch.arange(steps, device=lengths.device)
-    within = step < lengths[..., None]
-    return torch.where(within, lengths[..., None] - 1 - step, step)
+    step = torch.arange(steps, device=lengths.device)[:, None]
+    within = step < lengths[:, None]
+    return torch.where(within, lengths[:, None] - 1 - step, step)
 
 
-def turned(states: Float[Tensor, "model batch place width"], turn: Read) -> Tensor:
+def turned(states: Float[Tensor, "model place batch width"], turn: Turn) -> Tensor:
     """Each text reversed within its own length; twice is once."""
-    return states.gather(2, turn[..., None].expand_as(states))
+    return states.gather(1, turn[..., None].expand_as(states))
+
+
+def both_ways(ahead: Tensor, behind: Tensor, turn: Turn) -> Float[Tensor, "side place batch width"]:
+    """What the two directions read, or get, as sides of one stack."""
+    return torch.stack([ahead, turned(behind, turn)], dim=1).flatten(0, 1)
 
 
 class StackedLSTM(torch.autograd.Function):
-    """`hidden (model, batch, place, 2 x hidden)`; weights as `recurrence.BidirectionalLSTM` has them."""
+    """`hidden (model, batch, place, 2 x hidden)`; weights as `recurrence.BidirectionalLSTM` has them.
+
+    Texts are turned before they are multiplied, when they are narrowest; then all is in the order of steps.
+    """
 
     @staticmethod
     def forward(
@@ -47,34 +55,36 @@ class StackedLSTM(torch.autograd.Function):
         models, batch, steps, _ = embedded.shape
         width = state_weights.shape[3]
         turn = turning(lengths, steps)
-        projected = torch.baddbmm(bias[:, None], embedded.flatten(1, 2), input_weights.transpose(1, 2))
-        straight, back = projected.view(models, batch, steps, -1).chunk(2, dim=3)
-        gates = torch.stack([straight, turned(back, turn)], dim=1).flatten(0, 1).transpose(1, 2).contiguous()
+        across = embedded.transpose(1, 2)
+        read = both_ways(across, across, turn).flatten(1, 2)
+        sides, own = state_weights.flatten(0, 1), input_weights.unflatten(1, (2, -1)).flatten(0, 1)
+        gates = torch.baddbmm(bias.view(2 * models, 1, -1), read, own.transpose(1, 2))
+        gates = gates.view(2 * models, steps, batch, 4 * width)
         cell = gates.new_empty(2 * models, steps, batch, width)
         squashed, hidden = torch.empty_like(cell), torch.empty_like(cell)
-        sides = state_weights.flatten(0, 1)
         own_kernel = recurrence_gpu.fits_stack(width, embedded.device)
         run = recurrence_gpu.run if own_kernel else recurrence.run
         run(gates, sides, cell, squashed, hidden)
-        ctx.save_for_backward(embedded, turn, input_weights, sides, gates, cell, squashed, hidden)
-        ahead, behind = hidden.transpose(1, 2).unflatten(0, (models, 2)).unbind(1)
-        return torch.cat([ahead, turned(behind, turn)], dim=3)
+        ctx.save_for_backward(read, turn, own, sides, gates, cell, squashed, hidden)
+        ahead, behind = hidden.unflatten(0, (models, 2)).unbind(1)
+        return torch.cat([ahead, turned(behind, turn)], dim=3).transpose(1, 2)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         """Back through time in all sides at once; weight gradients are one batched product each."""
-        embedded, turn, input_weights, sides, gates, cell, squashed, hidden = ctx.saved_tensors
-        models, width = len(embedded), hidden.shape[3]
-        both = torch.stack([grad[..., :width], turned(grad[..., width:], turn)], dim=1)
-        arriving = both.flatten(0, 1).transpose(1, 2).contiguous()
+        read, turn, own, sides, gates, cell, squashed, hidden = ctx.saved_tensors
+        models, width = len(turn), hidden.shape[3]
+        across = grad.transpose(1, 2)
+        arriving = both_ways(across[..., :width], across[..., width:], turn)
         own_kernel = recurrence_gpu.fits_stack(width, grad.device)
         back = recurrence_gpu.back if own_kernel else recurrence.back
         slopes = back(arriving, sides, gates, cell, squashed)
-        before = torch.cat([torch.zeros_like(hidden[:, :1]), hidden[:, :-1]], dim=1)
-        of_state = torch.bmm(slopes.flatten(1, 2).transpose(1, 2), before.flatten(1, 2))
-        ahead, behind = slopes.transpose(1, 2).unflatten(0, (models, 2)).unbind(1)
-        of_gates = torch.cat([ahead, turned(behind, turn)], dim=3).flatten(1, 2)
-        of_embedded = torch.bmm(of_gates, input_weights).view_as(embedded)
-        of_input = torch.bmm(of_gates.transpose(1, 2), embedded.flatten(1, 2))
-        return of_embedded, None, of_input, of_state.unflatten(0, (models, 2)), of_gates.sum(1)
+        later, earlier = slopes[:, 1:].flatten(1, 2), hidden[:, :-1].flatten(1, 2)
+        of_state = torch.bmm(later.transpose(1, 2), earlier)
+        flat = slopes.flatten(1, 2)
+        of_input = torch.bmm(flat.transpose(1, 2), read).unflatten(0, (models, 2)).flatten(1, 2)
+        of_bias = flat.sum(1).view(models, -1)
+        of_read = torch.bmm(flat, own).view(models, 2, *turn.shape[1:], -1)
+        of_embedded = (of_read[:, 0] + turned(of_read[:, 1], turn)).transpose(1, 2)
+        return of_embedded, None, of_input, of_state.unflatten(0, (models, 2)), of_bias
