@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load as load_tensors
 
-from attentest.bench import fleets, study, work
+from attentest.bench import fleets, frontier, study, work
 from attentest.bench.fleets import MOST, attempt_together, company
 from attentest.bench.frontier import Frontier
 from attentest.bench.kept import Kept
@@ -198,6 +198,16 @@ def test_a_frontier_hands_out_company_together_up_to_a_number(store):
     assert [len(plain.take()) for _ in range(7)] == [1] * 6 + [0]
 
 
+def test_enough_of_one_seed_go_without_the_others(store, monkeypatch):
+    monkeypatch.setattr(frontier, "ENOUGH", 3)
+    rates = {0: 4, 1: 3, 2: 2, 3: 1}  # so many of each seed
+    configs = [{"seed": s, "attention_rate": 1.0 + n} for s, many in rates.items() for n in range(many)]
+    cells = planned(store, configs)
+    found = Frontier({cell.key: cell for cell in cells}, company, 8)
+    seeds = {cell.key: cell.config.get("seed", 0) for cell in cells}
+    assert [[seeds[key] for key in found.take()] for _ in range(3)] == [[0] * 4, [1] * 3, [2, 2, 3]]
+
+
 def test_a_study_on_a_gpu_trains_in_fleets_and_on_a_cpu_one_by_one(store, monkeypatch):
     """The GPU is played by the CPU: what is looked at is who is handed out with whom."""
     cells, jobs = planned(store), []
@@ -221,7 +231,7 @@ def test_a_study_on_a_gpu_trains_in_fleets_and_on_a_cpu_one_by_one(store, monkey
 
 
 def test_the_events_of_one_member_are_not_those_of_the_others():
-    frontier = Frontier({}, company, 3)
-    frontier.running = {"a", "b"}
-    frontier.hear(Event("done", "a"))
-    assert frontier.running == {"b"} and frontier.done == {"a"}
+    found = Frontier({}, company, 3)
+    found.running = {"a", "b"}
+    found.hear(Event("done", "a"))
+    assert found.running == {"b"} and found.done == {"a"}

@@ -7,12 +7,16 @@ from collections.abc import Callable, Hashable, Mapping
 from attentest.engine.contract import Event
 from attentest.store.cell import STAGES, Cell
 
+ENOUGH = 16  # of one seed, to go without the others
+
 
 class Frontier:
     """Hands cells to an engine as they become ready, and hears what became of them.
 
     Among ready cells the earliest stage goes first, so that long trainings begin as soon as they can. Cells
-    of one company are handed out together, up to `most` of them.
+    of one company are handed out together, up to `most` of them. Those of one seed read the same texts at the
+    same step; in mixed company each pads its texts to the longest of all (on 20 Newsgroups to 284 words with
+    three seeds, to 167 with one), so where they are enough they go by themselves.
     """
 
     def __init__(
@@ -34,13 +38,19 @@ class Frontier:
         if not ready:
             return []
         key = min(ready, key=lambda key: STAGES.index(self.cells[key].stage))
-        job = [key]
-        if self.company[key] is not None:
-            job += [other for other in ready if other != key and self.company[other] == self.company[key]]
-        for each in job[: self.most]:
+        job = self._with_company(key, ready)[: self.most]
+        for each in job:
             del self.waiting[each]
             self.running.add(each)
-        return job[: self.most]
+        return job
+
+    def _with_company(self, key: str, ready: list[str]) -> list[str]:
+        if self.company[key] is None:
+            return [key]
+        job = [key, *(other for other in ready if other != key and self.company[other] == self.company[key])]
+        seed = self.cells[key].config.get("seed")
+        alike = [each for each in job if self.cells[each].config.get("seed") == seed]
+        return alike if len(alike) >= ENOUGH else job
 
     def is_over(self) -> bool:
         """Nothing left to hand out, nothing unfinished."""

@@ -31,7 +31,8 @@ from attentest.model.projection import gumbel_draws
 from attentest.model.replayed import Replayed
 from attentest.model.shelf import Rows, Shelf
 from attentest.model.stack import ATTENTIONS, ENCODERS, Stack
-from attentest.model.stacked_adam import StackedAdam, StackedRows
+from attentest.model.stacked_adam import StackedAdam
+from attentest.model.stacked_rows import StackedRows
 from attentest.model.training import Training
 
 # What members may differ in; in all else they are alike.
@@ -206,24 +207,26 @@ class Fleet:
         longest = len(width)
         stored = self.guides[self.train].stored(rows, longest)
         batch = self.train.batch(rows, longest, stored=stored, noise=noise)
-        words = [self.stack.frame(batch.tokens, batch.mask)[0]]
-        if batch.query is not None and batch.query_mask is not None:
-            words.append(self.stack.frame(batch.query, batch.query_mask)[0])
+        frames = self.stack.frames(batch)
         # Every batch reads the markers, even if its encoder does not: decay acts on what is read.
-        words.append(self.markers.expand(len(self.members), 1, -1))
+        words = [*(places for places, _ in frames), self.markers.expand(len(self.members), 1, -1)]
         numbered = torch.cat([(each + self.stack.offsets).flatten() for each in words])
+        # The vector of padding is zero, and no part of any model.
+        named = numbered.masked_fill(numbered % self.stack.rows == PAD, -1)
         if self.rows is not None:
-            self.rows.catch_up(numbered)
+            self.rows.catch_up(named)
         looked = self.stack.table[numbered].requires_grad_(self.rows is not None)
         found = iter(looked.split([each.numel() for each in words]))
-        hidden, scored, query = self.stack.read(batch, lambda asked: next(found).view(*asked.shape, -1))
+        hidden, scored, query = self.stack.read(
+            batch, frames, lambda asked: next(found).view(*asked.shape, -1)
+        )
         weights = self.stack.weigh(scored, batch)
         logits = self.stack.decide(hidden, weights, query, batch)
         losses = self.lessons.losses(logits, weights, rows)
-        self._descend(losses.sum(), looked, numbered)
+        self._descend(losses.sum(), looked, named)
         self.losses += self.lessons.summed(losses.detach(), rows)
 
-    def _descend(self, loss: Tensor, looked: Float[Tensor, "row emb"], numbered: Int[Tensor, " row"]) -> None:
+    def _descend(self, loss: Tensor, looked: Float[Tensor, "row emb"], named: Int[Tensor, " row"]) -> None:
         names = [name for name, parameter in self.stack.parameters.items() if parameter.requires_grad]
         leaves = [self.stack.parameters[name] for name in names]
         leaves += [] if self.rows is None else [looked]
@@ -232,9 +235,7 @@ class Fleet:
         moving = {name: slope for name, slope in slopes.items() if slope is not None}
         self.optimiser.step(list(moving), list(moving.values()))
         if self.rows is not None and of_rows is not None:
-            # The vector of padding is zero, and no part of any model.
-            padding = numbered % self.stack.rows == PAD
-            self.rows.move(numbered, of_rows.masked_fill(padding[:, None], 0.0))
+            self.rows.move(named, of_rows)
 
     def _let_go(self, on_end: Callable[[Training], None]) -> None:
         """Those whose training is over end; they leave once they are enough to be worth moving the rest."""
@@ -291,5 +292,5 @@ def _logits(
     rows = torch.from_numpy(texts).to(stack.table.device).expand(len(stack), -1)
     longest = int(shelf.lengths[texts].max())
     batch = shelf.batch(rows, longest, stored=guides.stored(rows, longest))
-    hidden, scored, query = stack.read(batch, stack.look_up)
+    hidden, scored, query = stack.read(batch, stack.frames(batch), stack.look_up)
     return stack.decide(hidden, stack.weigh(scored, batch), query, batch)

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from attentest.model.stack import Stack
-from attentest.model.stacked_adam import StackedAdam, StackedRows
+from attentest.model.stacked_adam import StackedAdam
+from attentest.model.stacked_rows import StackedRows
 from attentest.model.training import Training
 
 MOMENTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")  # as torch's Adam calls them, in our order
@@ -32,7 +33,9 @@ def gather(members: Sequence[Training], adam: StackedAdam, rows: StackedRows | N
     if rows is not None:
         own = [member.rows for member in members if member.rows is not None]
         for name in OF_ROWS:
-            setattr(rows, name, torch.cat([getattr(each, name) for each in own]))
+            setattr(
+                rows, name, torch.cat([getattr(each, name) for each in own]).to(getattr(rows, name).dtype)
+            )
         rows.steps.fill_(own[0].steps)
 
 

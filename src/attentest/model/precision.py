@@ -25,6 +25,12 @@ def fast_products() -> Iterator[None]:
         yield
 
 
+def products_are_fast() -> bool:
+    """Whether TF32 is on, for kernels that multiply by themselves."""
+    matmul = torch.backends.cuda.matmul
+    return matmul.fp32_precision == "tf32" if hasattr(matmul, "fp32_precision") else matmul.allow_tf32
+
+
 @contextmanager
 def _products(newer: str, older: bool) -> Iterator[None]:
     matmul = torch.backends.cuda.matmul

@@ -6,11 +6,14 @@ recurrent matrix it can hold depends on the width, and so there are three kinds 
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from attentest.model import recurrence_kernels as kernels
 from attentest.model import recurrence_kernels_widest as widest
+from attentest.model.precision import products_are_fast
 from attentest.model.recurrence_kernels import triton
 
 NARROW = (16, 32)  # the powers of two whose four tiles fit into the registers of a warp
@@ -43,7 +46,7 @@ def run(gates: Tensor, state_weights: Tensor, cell: Tensor, squashed: Tensor, hi
     if width in WIDE:
         kernels.run_wide[grid](*given, **tiles)
     else:
-        widest.run_widest[grid](*given, **tiles, K=PART, num_stages=2)
+        widest.run_widest[grid](*given, **tiles, **_widest())
 
 
 def back(arriving: Tensor, state_weights: Tensor, gates: Tensor, cell: Tensor, squashed: Tensor) -> Tensor:
@@ -58,5 +61,10 @@ def back(arriving: Tensor, state_weights: Tensor, gates: Tensor, cell: Tensor, s
     if width in WIDE:
         kernels.back_wide[grid](*given, **tiles)
     else:
-        widest.back_widest[grid](*given, **tiles, K=PART, num_stages=2)
+        widest.back_widest[grid](*given, **tiles, **_widest())
     return slopes
+
+
+def _widest() -> dict[str, Any]:
+    """Three passes are as exact as single precision; one is what TF32 is."""
+    return {"K": PART, "num_stages": 2, "PRECISION": "tf32" if products_are_fast() else "tf32x3"}

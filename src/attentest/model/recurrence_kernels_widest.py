@@ -25,6 +25,7 @@ if triton is not None:
         W: tl.constexpr,
         B: tl.constexpr,
         K: tl.constexpr,
+        PRECISION: tl.constexpr,
     ):
         side, text = tl.program_id(0), tl.program_id(1) * B + tl.arange(0, B)
         unit, part = tl.arange(0, W), tl.arange(0, K)
@@ -42,10 +43,10 @@ if triton is not None:
             for k in range(0, W, K):
                 h = tl.load(before + k, seen, 0.0)
                 across = own + unit[None, :] * W + k + part[:, None]
-                i = tl.dot(h, tl.load(across), i, input_precision="tf32x3")
-                f = tl.dot(h, tl.load(across + W * W), f, input_precision="tf32x3")
-                o = tl.dot(h, tl.load(across + 2 * W * W), o, input_precision="tf32x3")
-                g = tl.dot(h, tl.load(across + 3 * W * W), g, input_precision="tf32x3")
+                i = tl.dot(h, tl.load(across), i, input_precision=PRECISION)
+                f = tl.dot(h, tl.load(across + W * W), f, input_precision=PRECISION)
+                o = tl.dot(h, tl.load(across + 2 * W * W), o, input_precision=PRECISION)
+                g = tl.dot(h, tl.load(across + 3 * W * W), g, input_precision=PRECISION)
             i, f, o, g = sigmoid(i), sigmoid(f), sigmoid(o), tanh(g)
             memory = f * memory + i * g
             flat = tanh(memory)
@@ -71,6 +72,7 @@ if triton is not None:
         W: tl.constexpr,
         B: tl.constexpr,
         K: tl.constexpr,
+        PRECISION: tl.constexpr,
     ):
         side, text = tl.program_id(0), tl.program_id(1) * B + tl.arange(0, B)
         unit, part = tl.arange(0, W), tl.arange(0, K)
@@ -100,4 +102,4 @@ if triton is not None:
             for k in range(0, 4 * W, K):  # the four gates are one long product
                 d = tl.load(slopes + at * 4 * W + k + part[None, :], real, 0.0)
                 across = tl.load(own + (k + part[:, None]) * W + unit[None, :])
-                through = tl.dot(d, across, through, input_precision="tf32x3")
+                through = tl.dot(d, across, through, input_precision=PRECISION)

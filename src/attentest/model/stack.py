@@ -21,10 +21,14 @@ from attentest.model.decoder import Affine
 from attentest.model.encoders import Convolutional, Recurrent
 from attentest.model.recurrence_stacked import StackedLSTM
 from attentest.model.seam import AttentionModel, frame
+from attentest.model.shifted import ShiftedSum
 
 Words = Int[Tensor, "model batch token"]
 Present = Bool[Tensor, "model batch token"]
 Places = Int[Tensor, "model batch place"]
+Framed = tuple[
+    Int[Tensor, "model batch _"], Bool[Tensor, "model batch _"]
+]  # queries are not as wide as texts
 PerToken = Float[Tensor, "model batch token"]
 States = Float[Tensor, "model batch token hidden"]
 LookUp = Callable[[Places], Float[Tensor, "model batch place emb"]]
@@ -104,20 +108,28 @@ class Stack:
         """The parameters of one part, by their names within it."""
         return {n.removeprefix(f"{part}."): p for n, p in self.parameters.items() if n.startswith(f"{part}.")}
 
-    def frame(self, words: Words, mask: Present) -> tuple[Places, Bool[Tensor, "model batch place"]]:
+    def frame(self, words: Words, mask: Present) -> Framed:
         """Texts as the encoder wants them: between markers where it sees the whole text."""
         if not self.first.encoder.contextual:
             return words.masked_fill(~mask, PAD), mask
         framed, present = frame(words.flatten(0, 1), self.markers, mask.flatten(0, 1))
         return framed.unflatten(0, words.shape[:2]), present.unflatten(0, words.shape[:2])
 
-    def read(self, batch: StackedBatch, look_up: LookUp) -> tuple[States, PerToken, Tensor | None]:
+    def frames(self, batch: StackedBatch) -> list[Framed]:
+        """The texts framed, and the queries where there are some."""
+        framed = [self.frame(batch.tokens, batch.mask)]
+        if batch.query is not None and batch.query_mask is not None:
+            framed.append(self.frame(batch.query, batch.query_mask))
+        return framed
+
+    def read(
+        self, batch: StackedBatch, frames: Sequence[Framed], look_up: LookUp
+    ) -> tuple[States, PerToken, Tensor | None]:
         """Hidden states, scores, and the query where there is one."""
-        hidden, _ = self._encode("encoder", batch.tokens, batch.mask, look_up)
+        hidden, _ = self._encode("encoder", frames[0], look_up)
         query = None
         if self.first.query_encoder is not None:
-            assert batch.query is not None and batch.query_mask is not None
-            _, query = self._encode("query_encoder", batch.query, batch.query_mask, look_up)
+            _, query = self._encode("query_encoder", frames[1], look_up)
         attention = self.first.attention
         assert attention is not None
         given = (hidden,) if query is None else (hidden, query)
@@ -162,10 +174,10 @@ class Stack:
         return logits if batch.answers is None else logits.masked_fill(~batch.answers, float("-inf"))
 
     def _encode(
-        self, part: str, words: Words, mask: Present, look_up: LookUp
+        self, part: str, framed: Framed, look_up: LookUp
     ) -> tuple[States, Float[Tensor, "model batch hidden"]]:
         """The states of the tokens, and the text as one vector."""
-        places, present = self.frame(words, mask)
+        places, present = framed
         embedded = look_up(places)
         encoder, own = getattr(self.first, part), self.of(part)
         if isinstance(encoder, Recurrent):
@@ -174,7 +186,7 @@ class Stack:
             hidden, last = _convolutional(encoder, own, embedded, present)
         else:
             hidden, last = vmap(_any_encoder(encoder))(own, embedded, present)
-        return (hidden[:, :, 1 : mask.shape[2] + 1] if encoder.contextual else hidden), last
+        return (hidden[:, :, 1:-1] if encoder.contextual else hidden), last
 
 
 def _any_encoder(encoder: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
@@ -216,8 +228,6 @@ def _convolutional(
         channels, offsets = weight.shape[1], weight.shape[3]
         across = weight.permute(0, 2, 3, 1).reshape(models, width, offsets * channels)
         said = torch.bmm(flat, across).view(models, batch, places, offsets, channels)
-        padded = functional.pad(said, (0, 0, 0, 0, offsets // 2, offsets // 2))
-        shifted = [padded[:, :, offset : offset + places, offset] for offset in range(offsets)]
-        found.append(torch.stack(shifted).sum(0) + own[f"kernels.{number}.bias"][:, None, None])
+        found.append(ShiftedSum.apply(said) + own[f"kernels.{number}.bias"][:, None, None])
     hidden = torch.relu(torch.cat(found, dim=3))
     return hidden, (hidden * present[..., None]).amax(2)
