@@ -36,7 +36,7 @@ def rows() -> list[Row]:
     made = made_corpus(train=6354)
     corpus = Corpus(**{**vars(made), "train": made.train[:-1]})
     vocabulary = Vocabulary.build(made.train)
-    return [epoch(corpus, vocabulary, encoder) for encoder in ("bilstm", "cnn", "average")]
+    return [epoch(corpus, vocabulary, encoder) for encoder in ("bilstm", "cnn", "average", "bigru")]
 
 
 def epoch(corpus: Corpus, vocabulary: Vocabulary, encoder: str) -> Row:

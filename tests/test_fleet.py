@@ -9,11 +9,12 @@ import torch
 
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.model.building import build
+from attentest.model.catalogue import ENCODERS
 from attentest.model.config import ModelConfig
 from attentest.model.fleet import Fleet, signature
 from attentest.model.imitation import said
 from attentest.model.protocol import resolved
-from attentest.model.stack import ATTENTIONS, ENCODERS
+from attentest.model.stack import ATTENTIONS
 from attentest.model.text_rows import text_rows
 from attentest.model.training import Training
 from tests.toys import toy_corpus
@@ -146,8 +147,8 @@ def test_who_must_go_alone():
         {"halving": True},
         {"omit": "cat"},
         {"attention_rates": (1.0, 10.0)},
-        {"encoder": "han-conv"},
-        {"encoder": "bigru"},
+        {"encoder": "han-conv", "projection": "gumbel-softmax(0.8)"},
+        {"encoder": "han-conv", "loss": "imitate(base, 0.1)"},
         {"attention": "log-odds"},
         {"attention": "last-state"},
         {"loss": "impermissible(0.1, cat)"},
@@ -162,7 +163,8 @@ def test_who_must_go_alone():
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize(
-    "encoder, hidden", [("bilstm", 128), ("bilstm", 32), ("cnn", 20), ("transformer", 16)]
+    "encoder, hidden",
+    [("bilstm", 128), ("bilstm", 32), ("cnn", 20), ("transformer", 16), ("bigru", 50), ("han-bigru", 50)],
 )
 def test_a_fleet_on_a_gpu_ends_where_trainings_on_a_cpu_do(encoder, hidden):
     """In single precision, kernels and all; a few steps, because rounding grows with every one."""

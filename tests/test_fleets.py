@@ -183,7 +183,7 @@ def test_a_guide_that_does_not_fit_is_refused_as_it_is_alone(store, monkeypatch,
 
 
 def test_company_is_for_models_of_one_shape_and_corpus(store):
-    cells = planned(store, [*CONFIGS, {"hidden": 9}, {"learning_rate": 0.1}, {"encoder": "bigru"}])
+    cells = planned(store, [*CONFIGS, {"hidden": 9}, {"learning_rate": 0.1}, {"dropout": 0.3}])
     first, second, third, wider, faster, unusual = map(company, cells)
     assert first == second == third is not None
     assert len({first, wider, faster}) == 3 and unusual is None
@@ -191,7 +191,7 @@ def test_company_is_for_models_of_one_shape_and_corpus(store):
 
 
 def test_a_frontier_hands_out_company_together_up_to_a_number(store):
-    cells = planned(store, [{"seed": seed} for seed in range(5)] + [{"encoder": "bigru"}])
+    cells = planned(store, [{"seed": seed} for seed in range(5)] + [{"dropout": 0.3}])
     found = Frontier({cell.key: cell for cell in cells}, company, 3)
     assert [len(found.take()) for _ in range(4)] == [3, 2, 1, 0]
     plain = Frontier({cell.key: cell for cell in cells})

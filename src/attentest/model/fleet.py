@@ -23,15 +23,16 @@ from attentest.corpus.vocabulary import END, PAD, START
 from attentest.findings.performance import scores
 from attentest.model.config import ModelConfig
 from attentest.model.decoder import distribution
+from attentest.model.fleet_plan import Plan
 from attentest.model.fleet_state import gather, scatter
 from attentest.model.lessons import Guides, Lessons
 from attentest.model.losses import IMITATE, TASK, Loss
 from attentest.model.precision import fast_products
-from attentest.model.projection import gumbel_draws
 from attentest.model.replayed import Replayed
 from attentest.model.shelf import Rows, Shelf
-from attentest.model.stack import ATTENTIONS, ENCODERS, Stack
+from attentest.model.stack import ATTENTIONS, Stack
 from attentest.model.stacked_adam import StackedAdam
+from attentest.model.stacked_hierarchy import Measures
 from attentest.model.stacked_rows import StackedRows
 from attentest.model.training import Training
 
@@ -58,19 +59,17 @@ def signature(config: ModelConfig) -> ModelConfig | None:
     """Trainings of one signature can be one fleet; None where a training must go alone."""
     unusual = config.dropout or config.clip or config.halving or config.omit
     choosing = config.attention_rates or config.attention_starts
-    known = config.encoder in ENCODERS and config.attention in ATTENTIONS
-    if unusual or choosing or not known or not config.epochs:
+    if unusual or choosing or config.attention not in ATTENTIONS or not config.epochs:
         return None
-    if Loss.parse(config.loss).name not in (TASK, IMITATE):
+    loss = Loss.parse(config.loss).name
+    if loss not in (TASK, IMITATE):
+        return None
+    # What is looked up, drawn or imitated is laid beside tokens here, and a hierarchy weighs sentences.
+    beside = loss == IMITATE or config.projection.startswith(("stored", "gumbel"))
+    if beside and config.encoder.startswith("han-"):
         return None
     frozen = tuple(part for part in config.freeze if part == "embedding")
     return replace(config, **FREE, freeze=frozen)
-
-
-def roomy(longest: int) -> int:
-    """The next of a few widths: every width is recorded by itself, and an eighth of padding costs less."""
-    step = max(8, 2 ** (longest.bit_length() - 3))
-    return -(-longest // step) * step
 
 
 class Fleet:
@@ -101,7 +100,6 @@ class Fleet:
         self.lessons = Lessons(self.members, self.train, self.device)
         self.guides = self._guides(self.train, self.dev)
         self.losses = torch.zeros(len(self.members), dtype=torch.float64, device=self.device)
-        self.widths = torch.empty(int(self.train.lengths.max()), device=self.device)
         self.learn = Replayed(self._learn)
         self._saved, self._cost = time.monotonic(), 0.0
 
@@ -133,14 +131,10 @@ class Fleet:
                 self._let_go(on_end)
 
     def _run_epoch(self, on_step: Callable[[int], None]) -> None:
-        plan = self._plan()
-        longest = np.where(plan >= 0, self.train.lengths[plan], 0).max(axis=2)
-        rows = torch.from_numpy(plan).to(self.device)
+        plan = Plan(self.members, self.train)
         self.losses.copy_(torch.tensor([member.loss for member in self.members], dtype=torch.float64))
         for step in range(self._step(), len(plan)):
-            width = min(roomy(int(longest[step].max())), int(self.train.lengths.max()))
-            noise = self._noise(step, (plan[step] >= 0).sum(1), longest[step], width)
-            self.learn(rows[step], self.widths[:width], *([] if noise is None else [noise]))
+            self.learn(*plan.given(step))
             self._after(step, on_step)
         if self.rows is not None:
             everything = torch.arange(len(self.stack.table), device=self.device)
@@ -181,32 +175,13 @@ class Fleet:
         self._saved = time.monotonic()
         self._cost = self._saved - begun
 
-    def _plan(self) -> Int[np.ndarray, "step model text"]:
-        """Every member's batches of this epoch, which are functions of its seed; -1 where one is not full."""
-        epoch, size = next(m.epoch for m in self.members if not m.is_over()), self.batch_size
-        of_seed = {}
-        for seed in {member.config.seed for member in self.members}:
-            groups = buckets(self.train.lengths, size, rng=np.random.default_rng([seed, 2, epoch]))
-            of_seed[seed] = np.stack([np.pad(g, (0, size - len(g)), constant_values=-1) for g in groups])
-        return np.stack([of_seed[member.config.seed] for member in self.members], axis=1)
-
-    def _noise(self, step: int, texts: np.ndarray, longest: np.ndarray, width: int) -> Tensor | None:
-        """What Gumbel-softmax adds, drawn for each member as it would draw alone."""
-        drawing = [m.model.projection.name == "gumbel-softmax" for m in self.members]
-        if not any(drawing):
-            return None
-        noise = torch.zeros(len(self.members), self.batch_size, width, dtype=self.stack.table.dtype)
-        for number in np.flatnonzero(drawing):
-            shape = int(texts[number]), int(longest[number])
-            rng = self.members[number].generator(step)
-            noise[number, : shape[0], : shape[1]] = gumbel_draws(torch.empty(shape, dtype=noise.dtype), rng)
-        return noise.to(self.device)
-
-    def _learn(self, rows: Rows, width: Tensor, noise: Tensor | None = None) -> None:
-        """One step of all members on these texts, cut to so many tokens as `width` has; shapes decide all."""
+    def _learn(self, rows: Rows, width: Tensor, *more: Tensor) -> None:
+        """One step of all members on what a `Plan` has given; shapes decide all."""
         longest = len(width)
         stored = self.guides[self.train].stored(rows, longest)
-        batch = self.train.batch(rows, longest, stored=stored, noise=noise)
+        room = Measures(*map(len, more)) if self.stack.is_hierarchical() else None
+        noise = more[0] if more and room is None else None
+        batch = self.train.batch(rows, longest, room=room, stored=stored, noise=noise)
         frames = self.stack.frames(batch)
         # Every batch reads the markers, even if its encoder does not: decay acts on what is read.
         words = [*(places for places, _ in frames), self.markers.expand(len(self.members), 1, -1)]
@@ -217,11 +192,9 @@ class Fleet:
             self.rows.catch_up(named)
         looked = self.stack.table[numbered].requires_grad_(self.rows is not None)
         found = iter(looked.split([each.numel() for each in words]))
-        hidden, scored, query = self.stack.read(
-            batch, frames, lambda asked: next(found).view(*asked.shape, -1)
-        )
-        weights = self.stack.weigh(scored, batch)
-        logits = self.stack.decide(hidden, weights, query, batch)
+        read = self.stack.read(batch, frames, lambda asked: next(found).view(*asked.shape, -1))
+        weights = self.stack.weigh(read, batch)
+        logits = self.stack.decide(read, weights, batch)
         losses = self.lessons.losses(logits, weights, rows)
         self._descend(losses.sum(), looked, named)
         self.losses += self.lessons.summed(losses.detach(), rows)
@@ -291,6 +264,7 @@ def _logits(
 ) -> Float[Tensor, "model text class"]:
     rows = torch.from_numpy(texts).to(stack.table.device).expand(len(stack), -1)
     longest = int(shelf.lengths[texts].max())
-    batch = shelf.batch(rows, longest, stored=guides.stored(rows, longest))
-    hidden, scored, query = stack.read(batch, stack.frames(batch), stack.look_up)
-    return stack.decide(hidden, stack.weigh(scored, batch), query, batch)
+    room = shelf.measures(texts[None]) if stack.is_hierarchical() else None
+    batch = shelf.batch(rows, longest, room=room, stored=guides.stored(rows, longest))
+    read = stack.read(batch, stack.frames(batch), stack.look_up)
+    return stack.decide(read, stack.weigh(read, batch), batch)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attentest.corpus.batch import IndexedSplit, padded
 from attentest.model.stack import StackedBatch
+from attentest.model.stacked_hierarchy import Measures
 
 Rows = Int[Tensor, "model text"]  # which texts each model gets; below 0 is none
 
@@ -26,11 +27,27 @@ class Shelf:
         self.query = self.query_mask = self.answers = None
         if split.queries:
             self.query, self.query_mask = (each.to(device) for each in padded(split.queries))
+        numbers = split.sentences or [np.zeros(length, dtype=np.int64) for length in split.lengths]
+        self.sentences = padded(numbers)[0].to(device)
+        sizes = [np.bincount(each) for each in numbers]
+        self.counts = np.array([len(each) for each in sizes])  # sentences of each text
+        self.longest = np.array([each.max() for each in sizes])  # words of its longest sentence
         if split.possible is not None:
             self.answers = torch.from_numpy(split.possible).to(device)
 
+    def measures(self, rows: Int[np.ndarray, "model text"]) -> Measures:
+        """The room that the sentences of these texts need."""
+        counts, longest = (np.where(rows >= 0, each[rows], 0) for each in (self.counts, self.longest))
+        return Measures(int(counts.sum(1).max()), int(longest.max()), int(counts.max()))
+
     def batch(
-        self, rows: Rows, longest: int, *, stored: Tensor | None = None, noise: Tensor | None = None
+        self,
+        rows: Rows,
+        longest: int,
+        *,
+        room: Measures | None = None,
+        stored: Tensor | None = None,
+        noise: Tensor | None = None,
     ) -> StackedBatch:
         """These texts, cut to `longest` tokens; queries are short and stay whole."""
         at, real = rows.clamp_min(0), (rows >= 0)[..., None]
@@ -42,6 +59,8 @@ class Shelf:
             answers=None if self.answers is None else self.answers[at],
             stored=stored,
             noise=noise,
+            sentences=None if room is None else self.sentences[at, :longest],
+            room=room,
         )
 
     def laid(self, by_id: Mapping[str, Any]) -> Float[Tensor, "text token"]:

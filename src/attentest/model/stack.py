@@ -9,28 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from torch.func import functional_call, vmap
 from torch.nn import functional
 
 from attentest.corpus.vocabulary import END, PAD, START
 from attentest.model.decoder import Affine
-from attentest.model.encoders import Convolutional, Recurrent
-from attentest.model.recurrence_stacked import StackedLSTM
+from attentest.model.hierarchy import Hierarchical
 from attentest.model.seam import AttentionModel, frame
-from attentest.model.shifted import ShiftedSum
+from attentest.model.stacked_encoders import encode, within
+from attentest.model.stacked_hierarchy import Measures, Sentences, encode_sentences, lay_out
 
 Words = Int[Tensor, "model batch token"]
 Present = Bool[Tensor, "model batch token"]
 Places = Int[Tensor, "model batch place"]
-Framed = tuple[
-    Int[Tensor, "model batch _"], Bool[Tensor, "model batch _"]
-]  # queries are not as wide as texts
+# Places, and where there are any; queries are not as wide as texts.
+Framed = tuple[Int[Tensor, "model batch _"], Bool[Tensor, "model batch _"]]
 PerToken = Float[Tensor, "model batch token"]
-States = Float[Tensor, "model batch token hidden"]
+PerUnit = Float[Tensor, "model batch unit"]
+States = Float[Tensor, "model batch unit hidden"]
 LookUp = Callable[[Places], Float[Tensor, "model batch place emb"]]
 
 
@@ -45,9 +46,19 @@ class StackedBatch:
     answers: Bool[Tensor, "model batch class"] | None = None
     stored: PerToken | None = None  # the weights of the models that look theirs up
     noise: PerToken | None = None  # what Gumbel-softmax adds to the scores while training
+    sentences: Sentences | None = None
+    room: Measures | None = None  # what these need
 
 
-ENCODERS = ("bilstm", "cnn", "cnn-wen", "conv", "average", "mlp", "identity", "transformer")
+class Read(NamedTuple):
+    """What the models make of a batch before they weigh anything; units are tokens, or sentences."""
+
+    hidden: States
+    scores: PerUnit
+    mask: Bool[Tensor, "model batch unit"]
+    query: Float[Tensor, "model batch hidden"] | None
+
+
 ATTENTIONS = ("additive", "additive-wide", "dot", "dot-unscaled", "deep", "multiplicative")
 
 
@@ -73,6 +84,10 @@ class Stack:
 
     def __len__(self) -> int:
         return len(self.models)
+
+    def is_hierarchical(self) -> bool:
+        """Whether units are sentences."""
+        return isinstance(self.first.encoder, Hierarchical)
 
     def look_up(self, words: Places) -> Float[Tensor, "model batch place emb"]:
         """Every word's vector, outside of any graph."""
@@ -104,10 +119,6 @@ class Stack:
         self.models = [self.models[number] for number in staying]
         self._number()
 
-    def of(self, part: str) -> dict[str, Tensor]:
-        """The parameters of one part, by their names within it."""
-        return {n.removeprefix(f"{part}."): p for n, p in self.parameters.items() if n.startswith(f"{part}.")}
-
     def frame(self, words: Words, mask: Present) -> Framed:
         """Texts as the encoder wants them: between markers where it sees the whole text."""
         if not self.first.encoder.contextual:
@@ -122,11 +133,17 @@ class Stack:
             framed.append(self.frame(batch.query, batch.query_mask))
         return framed
 
-    def read(
-        self, batch: StackedBatch, frames: Sequence[Framed], look_up: LookUp
-    ) -> tuple[States, PerToken, Tensor | None]:
-        """Hidden states, scores, and the query where there is one."""
-        hidden, _ = self._encode("encoder", frames[0], look_up)
+    def read(self, batch: StackedBatch, frames: Sequence[Framed], look_up: LookUp) -> Read:
+        """Encode the texts and score their units."""
+        mask = batch.mask
+        if isinstance(self.first.encoder, Hierarchical):
+            assert batch.sentences is not None and batch.room is not None
+            grid = lay_out(batch.sentences, batch.mask, batch.room)
+            own = within(self.parameters, "encoder")
+            hidden, _ = encode_sentences(self.first.encoder, own, look_up(frames[0][0]), grid)
+            mask = grid.present
+        else:
+            hidden, _ = self._encode("encoder", frames[0], look_up)
         query = None
         if self.first.query_encoder is not None:
             _, query = self._encode("query_encoder", frames[1], look_up)
@@ -137,13 +154,12 @@ class Stack:
         def score(own: dict[str, Tensor], states: Tensor, asked: Tensor | None = None) -> Tensor:
             return functional_call(attention, own, (states, asked))
 
-        return hidden, vmap(score)(self.of("attention"), *given), query
+        return Read(hidden, vmap(score)(within(self.parameters, "attention"), *given), mask, query)
 
-    def weigh(self, scores: PerToken, batch: StackedBatch) -> PerToken:
+    def weigh(self, read: Read, batch: StackedBatch) -> PerUnit:
         """The weights: models of one projection stand side by side, and are weighed in one call."""
         weights, begin = [], 0
-        if batch.noise is not None:
-            scores = scores + batch.noise
+        scores = read.scores if batch.noise is None else read.scores + batch.noise
         for _, group in groupby(self.models, key=lambda model: model.config.projection):
             end = begin + len(list(group))
             project = self.models[begin].projection
@@ -151,17 +167,15 @@ class Stack:
                 assert batch.stored is not None
                 weights.append(batch.stored[begin:end])
             else:
-                flat = project(scores[begin:end].flatten(0, 1), batch.mask[begin:end].flatten(0, 1))
+                flat = project(scores[begin:end].flatten(0, 1), read.mask[begin:end].flatten(0, 1))
                 weights.append(flat.unflatten(0, (end - begin, -1)))
             begin = end
         return torch.cat(weights)
 
-    def decide(
-        self, hidden: States, weights: PerToken, query: Tensor | None, batch: StackedBatch
-    ) -> Float[Tensor, "model batch class"]:
+    def decide(self, read: Read, weights: PerUnit, batch: StackedBatch) -> Float[Tensor, "model batch class"]:
         """The logits."""
-        context = torch.einsum("mbt,mbth->mbh", weights.masked_fill(~batch.mask, 0.0), hidden)
-        decoder, own = self.first.decoder, self.of("decoder")
+        context = torch.einsum("mbt,mbth->mbh", weights.masked_fill(~read.mask, 0.0), read.hidden)
+        decoder, own = self.first.decoder, within(self.parameters, "decoder")
         if isinstance(decoder, Affine):
             logits = torch.baddbmm(own["dense.bias"][:, None], context, own["dense.weight"].transpose(1, 2))
         else:
@@ -169,8 +183,8 @@ class Stack:
             def answer(own: Mapping[str, Tensor], context: Tensor, query: Tensor) -> Tensor:
                 return functional_call(decoder, dict(own), (context, query))
 
-            assert query is not None
-            logits = vmap(answer)(own, context, query)
+            assert read.query is not None
+            logits = vmap(answer)(own, context, read.query)
         return logits if batch.answers is None else logits.masked_fill(~batch.answers, float("-inf"))
 
     def _encode(
@@ -178,56 +192,6 @@ class Stack:
     ) -> tuple[States, Float[Tensor, "model batch hidden"]]:
         """The states of the tokens, and the text as one vector."""
         places, present = framed
-        embedded = look_up(places)
-        encoder, own = getattr(self.first, part), self.of(part)
-        if isinstance(encoder, Recurrent):
-            hidden, last = _recurrent(encoder, own, embedded, present)
-        elif isinstance(encoder, Convolutional):
-            hidden, last = _convolutional(encoder, own, embedded, present)
-        else:
-            hidden, last = vmap(_any_encoder(encoder))(own, embedded, present)
+        encoder = getattr(self.first, part)
+        hidden, last = encode(encoder, within(self.parameters, part), look_up(places), present)
         return (hidden[:, :, 1:-1] if encoder.contextual else hidden), last
-
-
-def _any_encoder(encoder: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
-    def encode(own: dict[str, Tensor], embedded: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
-        rows = embedded.flatten(0, 1)
-        places = torch.arange(len(rows), device=rows.device).view(present.shape)
-        encoded = functional_call(encoder, own, (rows, places, present))
-        return encoded.hidden, encoded.last
-
-    return encode
-
-
-def _recurrent(
-    encoder: Recurrent, own: Mapping[str, Tensor], embedded: Tensor, present: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Both directions' weights in one tensor each, gates in the order i, f, o, g: as `Recurrent` has them."""
-    both = []
-    for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"):
-        sides = torch.stack([own[f"cell.{name}"], own[f"cell.{name}_reverse"]], dim=1)
-        enter, keep, content, leave = sides.chunk(4, dim=2)
-        both.append(torch.cat([enter, keep, leave, content], dim=2))
-    lengths = present.sum(2)
-    bias = (both[2] + both[3]).flatten(1)
-    hidden = StackedLSTM.apply(embedded, lengths, both[0].flatten(1, 2), both[1], bias)
-    half = encoder.width // 2
-    at = (lengths - 1)[..., None, None].expand(-1, -1, 1, half)
-    last = torch.cat([hidden[..., :half].gather(2, at)[:, :, 0], hidden[:, :, 0, half:]], dim=2)
-    return hidden, last
-
-
-def _convolutional(
-    encoder: Convolutional, own: Mapping[str, Tensor], embedded: Tensor, present: Tensor
-) -> tuple[Tensor, Tensor]:
-    """A convolution as one product for all offsets of its kernel, which are shifted and added."""
-    models, batch, places, width = embedded.shape
-    flat, found = embedded.flatten(1, 2), []
-    for number in range(len(encoder.kernels)):
-        weight = own[f"kernels.{number}.weight"]  # (model, channel, emb, offset)
-        channels, offsets = weight.shape[1], weight.shape[3]
-        across = weight.permute(0, 2, 3, 1).reshape(models, width, offsets * channels)
-        said = torch.bmm(flat, across).view(models, batch, places, offsets, channels)
-        found.append(ShiftedSum.apply(said) + own[f"kernels.{number}.bias"][:, None, None])
-    hidden = torch.relu(torch.cat(found, dim=3))
-    return hidden, (hidden * present[..., None]).amax(2)
