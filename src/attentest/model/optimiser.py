@@ -68,20 +68,22 @@ class RowAdam:
         if rows is None:
             rows = torch.nonzero(self.seen < self.steps).squeeze(1)
         since = self.seen[rows]
-        if (
-            not rows.is_cuda
-        ):  # rows that are up to date glide nowhere; asking a GPU which costs more than that
+        # Rows that are up to date glide nowhere; asking a GPU which costs more than that.
+        if not rows.is_cuda:
             late = since < self.steps
             rows, since = rows[late], since[late]
         if not len(rows):
             return
         idle = (self.steps - since).to(torch.float64)
         glide = self.sums[since] - FIRST**idle * self.sums[self.steps]
-        momentum = self.first[rows]
-        toward = momentum / self.largest[rows].sqrt_().add_(EPS)
-        self.table[rows] = self.table[rows] - toward * (self.lr * glide).to(toward)[:, None]
-        self.first[rows] = momentum * (FIRST**idle).to(momentum)[:, None]
-        self.second[rows] = self.second[rows] * (SECOND**idle).to(momentum)[:, None]
+        # `index_select` and not brackets, which take five times as long on a CPU.
+        momentum, largest = self.first.index_select(0, rows), self.largest.index_select(0, rows)
+        toward = momentum / largest.sqrt_().add_(EPS)
+        glided = self.table.index_select(0, rows) - toward * (self.lr * glide).to(toward)[:, None]
+        self.table.index_copy_(0, rows, glided)
+        self.first.index_copy_(0, rows, momentum * (FIRST**idle).to(momentum)[:, None])
+        aged = self.second.index_select(0, rows) * (SECOND**idle).to(momentum)[:, None]
+        self.second.index_copy_(0, rows, aged)
         self.seen[rows] = self.steps
 
     @torch.no_grad()
@@ -89,9 +91,10 @@ class RowAdam:
         """One AMSGrad step on the rows that have a gradient; the table's gradient is used up."""
         sparse = self.table.grad
         assert sparse is not None and sparse.is_sparse, "the table's gradient must be row-sparse"
-        rows, place = torch.unique(sparse._indices()[0], return_inverse=True)
-        gradient = self.table.new_zeros(len(rows), self.table.shape[1])
-        gradient.index_add_(0, place, sparse._values())
+        rows, gradient = sparse._indices()[0], sparse._values()
+        if not bool((rows[1:] > rows[:-1]).all()):  # as they are where distinct words were looked up
+            rows, place = torch.unique(rows, return_inverse=True)
+            gradient = self.table.new_zeros(len(rows), self.table.shape[1]).index_add_(0, place, gradient)
         self.table.grad = None
         self.catch_up(rows)
         self.move(rows, gradient)
@@ -104,15 +107,17 @@ class RowAdam:
         self.seen[rows] = self.steps
 
     def _move(self, rows: Rows, gradient: Float[Tensor, "row emb"]) -> None:
-        values = self.table[rows]
+        held = (self.table, self.first, self.second, self.largest)
+        values, first, second, largest = (each.index_select(0, rows) for each in held)
         gradient.add_(values, alpha=self.weight_decay)
-        first = self.first[rows].lerp_(gradient, 1 - FIRST)
-        second = self.second[rows].mul_(SECOND).addcmul_(gradient, gradient, value=1 - SECOND)
-        largest = torch.maximum(self.largest[rows], second)
+        first.lerp_(gradient, 1 - FIRST)
+        second.mul_(SECOND).addcmul_(gradient, gradient, value=1 - SECOND)
+        torch.maximum(largest, second, out=largest)
         scale = (1 - SECOND**self.steps) ** 0.5
         bottom = (largest.sqrt() / scale).add_(EPS)
-        self.table[rows] = values.addcdiv_(first, bottom, value=-self.lr / (1 - FIRST**self.steps))
-        self.first[rows], self.second[rows], self.largest[rows] = first, second, largest
+        values.addcdiv_(first, bottom, value=-self.lr / (1 - FIRST**self.steps))
+        for each, moved in zip(held, (values, first, second, largest), strict=True):
+            each.index_copy_(0, rows, moved)
 
     def state(self) -> dict[str, Tensor]:
         """What it takes to go on later."""

@@ -84,13 +84,15 @@ class BidirectionalLSTM(torch.autograd.Function):
             for side, half in enumerate(input_weights.chunk(2)):
                 of_rows.index_add_(0, read[side], slopes[side] @ half)
             return of_rows, None, None, None, None, None
-        by_row = slopes.new_zeros(len(rows), 8 * width)
-        for side, half in enumerate(by_row.chunk(2, dim=1)):
-            half.index_add_(0, read[side], slopes[side])
-        grad_rows = by_row @ input_weights if ctx.needs_input_grad[0] else None
+        by_row = slopes.new_zeros(2, len(rows), 4 * width)
+        for side, of_side in enumerate(by_row):
+            of_side.index_add_(0, read[side], slopes[side])
+        ahead, behind = input_weights.chunk(2)
+        grad_rows = torch.addmm(by_row[0] @ ahead, by_row[1], behind) if ctx.needs_input_grad[0] else None
         before = torch.cat([torch.zeros_like(hidden[:, :1]), hidden[:, :-1]], dim=1).flatten(1, 2)
         grad_state_weights = torch.stack([slopes[side].T @ before[side] for side in (0, 1)])
-        return grad_rows, None, None, by_row.T @ rows, grad_state_weights, by_row.sum(0)
+        grad_input_weights = torch.cat([of_side.T @ rows for of_side in by_row])
+        return grad_rows, None, None, grad_input_weights, grad_state_weights, by_row.sum(1).flatten()
 
 
 def run(gates: Gates, state_weights: Tensor, cell: States, squashed: States, hidden: States) -> None:
