@@ -34,7 +34,7 @@ from attentest.model.stack import ATTENTIONS, Stack
 from attentest.model.stacked_adam import StackedAdam
 from attentest.model.stacked_hierarchy import Measures
 from attentest.model.stacked_rows import StackedRows
-from attentest.model.training import Training
+from attentest.model.training import SAVING, Training
 
 # What members may differ in; in all else they are alike.
 FREE: dict[str, Any] = {
@@ -156,7 +156,7 @@ class Fleet:
         try:
             on_step(step + 1)
             first = self.members[0]
-            due = time.monotonic() - self._saved > max(first.save_every, 20 * self._cost)
+            due = time.monotonic() - self._saved > max(first.save_every, SAVING * self._cost)
             if first.checkpoint is not None and due:
                 self._save(step + 1)
         except KeyboardInterrupt:

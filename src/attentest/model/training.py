@@ -32,6 +32,8 @@ from attentest.model.reader import split_logits
 from attentest.model.seam import AttentionModel
 from attentest.refusal import Refusal
 
+SAVING = 50  # times as long as a save takes passes before the next: at most 2 % of a training
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -194,7 +196,7 @@ class Training:
             self.loss += self._learn(rows)
             self.step += 1
             self.on_progress(self.progress(self.step))
-            if time.monotonic() - self._saved > max(self.save_every, 20 * self._cost):
+            if time.monotonic() - self._saved > max(self.save_every, SAVING * self._cost):
                 self.save()
         if self.rows is not None:
             self.rows.catch_up()
