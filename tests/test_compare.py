@@ -23,7 +23,7 @@ from attentest.corpus.sources import CORPORA
 from attentest.experiments.trained_adversary import TrainedAdversary, sweep
 from attentest.figures.comparisons import show_comparison
 from attentest.figures.formats import COLUMNS, FORMATS, LATEX
-from attentest.figures.pairs import decimal, epochs, vectors
+from attentest.figures.pairs import DASH, decimal, epochs, model_of, vectors
 from attentest.figures.pairs import published as published_as
 from attentest.findings import guided, information_ablation, single_weight, uniform_baseline
 from attentest.findings.cards import CARDS
@@ -459,6 +459,25 @@ def test_other_settings_are_rows_of_their_own_and_told_apart(tmp_path, store):
     assert rows[0.3]["vectors"] == "word2vec(300)" and rows[0.4]["settings"]["sizes"] == "paper"
     assert "sizes paper" in rows[0.4]["differs"] and "sizes default" in rows[0.1]["differs"]
     assert f"corpus cell {corpus_cell('sst', 'other texts').key[:12]}" in rows[0.5]["differs"]
+
+
+def test_models_of_another_study_are_shown_and_not_judged(tmp_path, store):
+    put(store, [finding(estimate=0.4)], learning_rate=1e-3)
+    put(store, [finding(estimate=0.41)], learning_rate=1e-4, patience=5, vectors="word2vec(300)")
+    study = STUDY + '\n[model]\nlearning_rate = 1e-4\npatience = 5\nvectors = "mine.txt"\n'
+    document = compare(a_study(tmp_path, [line("SST", TAU, "0.4")], study), store.url, SHELF)
+    other, own = sorted(document["rows"], key=lambda row: row["ours"])
+    assert other["agrees"] == "not comparable" and own["agrees"] == "agrees"
+    assert "learning_rate 0.001 where the study has 0.0001" in other["why"]
+    assert "patience by default where the study has 5" in other["why"] and "vectors" not in other["why"]
+
+
+def test_a_model_is_told_with_what_is_unusual_about_it():
+    words = {"model": "BiLSTM", "attention": "additive(HAN)", "projection": "softmax"}
+    assert model_of(words) == "BiLSTM"
+    assert model_of(words | {"projection": "sparsemax"}) == "BiLSTM, sparsemax"
+    assert model_of(words | {"attention": "dot", "projection": ""}) == "BiLSTM, dot"
+    assert model_of(dict.fromkeys(words, "")) == DASH
 
 
 def test_the_published_mode_is_never_left_unsaid(tmp_path, store):

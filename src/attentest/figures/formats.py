@@ -22,6 +22,7 @@ from attentest.figures.pairs import (
     epochs,
     gaps,
     interval,
+    model_of,
     over_settings,
     published,
     vectors,
@@ -33,7 +34,7 @@ Row = dict[str, Any]
 Table = tuple[str, Sequence[str], list[list[str]]]  # a title, the headings, the cells
 
 COLUMNS: dict[str, Callable[[Row], str]] = {
-    "model": lambda row: row["model"] or DASH,
+    "model": model_of,
     "class": class_of,
     "group": lambda row: row["group"] or DASH,
     "measure": lambda row: row["measure"],

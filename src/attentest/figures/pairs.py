@@ -55,6 +55,13 @@ def vectors(row: Row) -> str:
     return re.sub(r"^(file:[0-9a-f]{12})[0-9a-f]+$", r"\1", row["vectors"] or DASH)
 
 
+def model_of(row: Row) -> str:
+    """The paper's model; its attention and projection where they are not the usual ones."""
+    unusual = [row["attention"]] if not row["attention"].startswith("additive") else []
+    unusual += [row["projection"]] if row["projection"] != "softmax" else []
+    return ", ".join(word for word in (row["model"], *unusual) if word) or DASH
+
+
 def class_of(row: Row) -> str:
     """The class by the paper's number and our name."""
     return " ".join(dict.fromkeys(word for word in (row["class"], row["label"]) if word)) or DASH

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from scipy.special import stdtrit
 
@@ -18,8 +20,8 @@ RULE = (
     "A published number is one run, so ours of n seeds agrees with it if |ours - published| <="
     " t(.975, n-1) * seed_std * sqrt(1 + 1/n) + half a unit of the last printed digit (.005 for two"
     f" decimals). Fewer than {LEAST_SEEDS} seeds, or 5 on {', '.join(MORE_SEEDS)}, leave it undecided;"
-    " other data than the paper's are not comparable, and a number that was recalled, not read, is shown and"
-    " never judged."
+    " other data than the paper's are not comparable, nor are models trained otherwise than the study says,"
+    " and a number that was recalled, not read, is shown and never judged."
 )
 
 # Commonly had as samples. A store that holds as many training texts as the paper did shows otherwise.
@@ -104,3 +106,16 @@ def incomparable(number: PublishedNumber, corpus: str, texts: int | None, publis
     if place(number) in UNKNOWN_ORDER and number["class"] not in ("", "Overall"):
         reasons.append("the order of the classes in this version of the table is not known (A20)")
     return "; ".join(reasons)
+
+
+def made_otherwise(prescribed: Mapping[str, Any], settings: Mapping[str, Any]) -> Judgement | None:
+    """What is said of a model that was not trained as the study trains its models; another study's is shown.
+
+    Vectors are everybody's own, and every row names them.
+    """
+    other = [
+        f"{name} {settings.get(name, 'by default')} where the study has {value}"
+        for name, value in prescribed.items()
+        if name != "vectors" and settings.get(name) != value
+    ]
+    return Judgement("not comparable", f"trained otherwise: {', '.join(other)}") if other else None

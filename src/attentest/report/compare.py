@@ -10,7 +10,7 @@ from typing import Any
 
 from attentest import notebook
 from attentest.report.absence import absence
-from attentest.report.agreement import RULE, Judgement, barred, is_recalled, judge, judge_size
+from attentest.report.agreement import RULE, Judgement, barred, is_recalled, judge, judge_size, made_otherwise
 from attentest.report.over_settings import over_settings
 from attentest.report.papers import SIZES
 from attentest.report.points import grid_points
@@ -41,7 +41,7 @@ def compare(name: str, store_url: str, shelf: Mapping[str, str]) -> Comparison:
     printed = load_published(name)
     numbers = [number for number in printed if is_result(number)]
     stored = Stored(Store(store_url).existing())
-    comparison = _Comparison(stored, numbers)
+    comparison = _Comparison(stored, numbers, study.model)
     rows: list[Row] = []
     missing: list[Row] = []
     for number in numbers:
@@ -82,8 +82,10 @@ def _over_settings(study: Study, printed: Sequence[PublishedNumber], stored: Sto
 
 
 class _Comparison:
-    def __init__(self, stored: Stored, numbers: Sequence[PublishedNumber]) -> None:
-        self.stored = stored
+    def __init__(
+        self, stored: Stored, numbers: Sequence[PublishedNumber], prescribed: Mapping[str, Any]
+    ) -> None:
+        self.stored, self.prescribed = stored, prescribed
         printed: Counter[tuple[str, str, str]] = Counter()  # classes of one table add up, tables do not
         for number in numbers:
             if number["measure"] in ("train_size", "train_plus_dev_size"):
@@ -124,6 +126,7 @@ class _Comparison:
 
     def _judged(self, number: PublishedNumber, corpus: str, variant: StoredFinding, found: Row) -> Judgement:
         said = self._barred(number, corpus, self.stored.corpus(variant.corpus_key))
+        said = said or made_otherwise(self.prescribed, variant.settings)
         return said or judge(number, corpus, found["estimate"], found["seed_std"], int(found["seeds"]))
 
     def _barred(self, number: PublishedNumber, corpus: str, stored: StoredCorpus | None) -> Judgement | None:
