@@ -230,17 +230,31 @@ def test_a_base_with_a_support_of_one_and_one_answer_can_be_left():
 
 
 def test_a_curve_is_read_off_between_neighbours_and_never_beyond_the_last():
-    """Two texts; the base is right on both, adversaries at mean 0.6 and 0.2 on one and on both."""
+    """Two texts; the base is right on both, adversaries at mean 0.2 and 0.6 on both and on one."""
     sample = Curve(
         np.array(["a", "b"]),
-        np.array([[0.0, 0.6, 0.2], [0.0, 0.6, 0.2]]),
-        np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 1.0]]),
+        np.array([[0.0, 0.2, 0.6], [0.0, 0.2, 0.6]]),
+        np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]),
     )
     weights = np.array([[1.0, 1.0], [2.0, 0.0], [0.0, 2.0]])
     assert accuracy_at(0.4)(sample, weights) == pytest.approx([0.75, 0.5, 1.0])
     assert change_at(0.4)(sample, weights) == pytest.approx([-0.25, -0.5, 0.0])
     assert accuracy_at(0.1)(sample, weights) == pytest.approx([1.0, 1.0, 1.0])
+    assert accuracy_at(0.6)(sample, weights) == pytest.approx([0.5, 0.0, 1.0])
     assert np.isnan(accuracy_at(0.61)(sample, weights)).all()
+
+
+def test_a_curve_that_turns_back_is_read_where_it_first_gets_there():
+    """The second adversary is nearer to the base than the first, and wrong: nobody would take it."""
+    sample = Curve(np.array(["a"]), np.array([[0.0, 0.66, 0.64]]), np.array([[1.0, 1.0, 0.0]]))
+    once = np.ones((1, 1))
+    assert accuracy_at(0.62)(sample, once) == pytest.approx([1.0])
+    assert accuracy_at(0.65)(sample, once) == pytest.approx([1.0])
+    idle = Curve(np.array(["a"]), np.array([[0.0, 0.0, 0.5]]), np.array([[1.0, 1.0, 0.0]]))
+    assert accuracy_at(0.25)(idle, once) == pytest.approx([0.5]), (
+        "an adversary that stays is no division by 0"
+    )
+    assert accuracy_at(0.0)(idle, once) == pytest.approx([1.0])
 
 
 def test_findings_by_hand():

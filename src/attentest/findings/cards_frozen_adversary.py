@@ -15,8 +15,8 @@ POINTS = (
     " (each text's mean over them) and the controls"
 )
 AT = (
-    "; of a group such as `frozen at 0.62`, by straight lines between neighbours on the curve, at that mean"
-    " JSD of attention, from texts that all adversaries of the kind have"
+    "; of a group such as `frozen at 0.62`, where the curve over lambda, straight between neighbours, first"
+    " has that mean JSD of attention, from texts that all adversaries of the kind have"
 )
 
 FROZEN_ADVERSARY_CARDS = {

@@ -84,18 +84,23 @@ class Curve:
 
 
 def accuracy_at(divergence: float) -> Callable[[Curve, Weights], PerDraw]:
-    """The accuracy where straight lines between neighbours on the curve have this divergence.
+    """The accuracy at which the curve, followed from the base as lambda grows, first has this divergence.
 
-    NaN beyond the furthest adversary: nothing was observed there.
+    Between two neighbours it is a straight line. It may turn back: a larger lambda can end nearer to the base
+    and answer worse, and whoever wants to look so far away takes the smaller one. NaN where the curve never
+    gets there: nothing was observed.
     """
 
     def statistic(sample: Curve, weights: Weights) -> PerDraw:
         total = weights.sum(axis=1, keepdims=True)
         x, y = weights @ sample.jsd / total, weights @ sample.right / total
-        order = x.argsort(axis=1, kind="stable")
-        return np.array(
-            [np.interp(divergence, xs[o], ys[o], right=np.nan) for xs, ys, o in zip(x, y, order, strict=True)]
+        there = x >= divergence
+        after = np.maximum(there.argmax(axis=1), 1)[:, None]
+        (x0, x1), (y0, y1) = (
+            [np.take_along_axis(axis, at, axis=1)[:, 0] for at in (after - 1, after)] for axis in (x, y)
         )
+        share = (divergence - x0) / np.where(x1 > x0, x1 - x0, 1.0)
+        return np.where(there.any(axis=1), y0 + share * (y1 - y0), np.nan)
 
     return statistic
 
