@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attentest.model.recurrence_stacked import both_ways, turned, turning
+from attentest.model.recurrence_stacked import closed, joined, opened, parted
 
 States = Float[Tensor, "side step batch hidden"]
 Gates = Float[Tensor, "side step batch gate"]
@@ -37,10 +37,8 @@ class StackedGRU(torch.autograd.Function):
         state_bias: Tensor,
     ) -> Tensor:
         """Run both directions of every model."""
-        models, batch, steps, _ = embedded.shape
-        turn = turning(lengths, steps)
-        across = embedded.transpose(1, 2)
-        read = both_ways(across, across, turn).flatten(1, 2)
+        _, batch, steps, _ = embedded.shape
+        turn, read = opened(embedded, lengths)
         of_input, of_state = input_weights.flatten(0, 1), state_weights.flatten(0, 1)
         gates = torch.baddbmm(input_bias.flatten(0, 1)[:, None], read, of_input.transpose(1, 2))
         gates = gates.unflatten(1, (steps, batch))
@@ -48,18 +46,15 @@ class StackedGRU(torch.autograd.Function):
         hidden = gates.new_empty(*gates.shape[:3], state_weights.shape[3])
         run(gates, of_state, state_bias.flatten(0, 1)[:, None], said, hidden)
         ctx.save_for_backward(read, turn, of_input, of_state, gates, said, hidden)
-        ahead, behind = hidden.unflatten(0, (models, 2)).unbind(1)
-        return torch.cat([ahead, turned(behind, turn)], dim=3).transpose(1, 2)
+        return joined(hidden, turn)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         """Back through time in all sides at once; weight gradients are one batched product each."""
         read, turn, of_input, of_state, gates, said, hidden = ctx.saved_tensors
-        models, width = len(turn), hidden.shape[3]
-        across = grad.transpose(1, 2)
-        arriving = both_ways(across[..., :width], across[..., width:], turn)
-        to_input, to_state = (each.flatten(1, 2) for each in back(arriving, of_state, gates, said, hidden))
+        slopes_of = back(parted(grad, turn), of_state, gates, said, hidden)
+        to_input, to_state = (each.flatten(1, 2) for each in slopes_of)
         before = _before(hidden).flatten(1, 2)
         slopes = (
             torch.bmm(to_input.transpose(1, 2), read),
@@ -67,9 +62,8 @@ class StackedGRU(torch.autograd.Function):
             to_input.sum(1),
             to_state.sum(1),
         )
-        of_read = torch.bmm(to_input, of_input).view(models, 2, *turn.shape[1:], -1)
-        of_embedded = (of_read[:, 0] + turned(of_read[:, 1], turn)).transpose(1, 2)
-        return of_embedded, None, *(each.unflatten(0, (models, 2)) for each in slopes)
+        of_embedded = closed(torch.bmm(to_input, of_input), turn)
+        return of_embedded, None, *(each.unflatten(0, (len(turn), 2)) for each in slopes)
 
 
 def run(gates: Gates, weights: Tensor, bias: Tensor, said: Gates, hidden: States) -> None:

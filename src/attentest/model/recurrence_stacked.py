@@ -36,6 +36,31 @@ def both_ways(ahead: Tensor, behind: Tensor, turn: Turn) -> Float[Tensor, "side 
     return torch.stack([ahead, turned(behind, turn)], dim=1).flatten(0, 1)
 
 
+def opened(embedded: Tensor, lengths: Tensor) -> tuple[Turn, Float[Tensor, "side row emb"]]:
+    """How texts are turned, and what every side reads, step by step."""
+    turn = turning(lengths, embedded.shape[2])
+    across = embedded.transpose(1, 2)
+    return turn, both_ways(across, across, turn).flatten(1, 2)
+
+
+def joined(hidden: Float[Tensor, "side place batch width"], turn: Turn) -> Tensor:
+    """The states of both sides next to each other, (model, batch, place, 2 x width)."""
+    ahead, behind = hidden.unflatten(0, (len(turn), 2)).unbind(1)
+    return torch.cat([ahead, turned(behind, turn)], dim=3).transpose(1, 2)
+
+
+def parted(grad: Tensor, turn: Turn) -> Float[Tensor, "side place batch width"]:
+    """The gradient of what was joined, as it arrives at each side."""
+    ahead, behind = grad.transpose(1, 2).chunk(2, dim=3)
+    return both_ways(ahead, behind, turn)
+
+
+def closed(of_read: Float[Tensor, "side row emb"], turn: Turn) -> Tensor:
+    """The gradient of the vectors by that of what the sides read of them."""
+    ahead, behind = of_read.view(len(turn), 2, *turn.shape[1:], -1).unbind(1)
+    return (ahead + turned(behind, turn)).transpose(1, 2)
+
+
 class StackedLSTM(torch.autograd.Function):
     """`hidden (model, batch, place, 2 x hidden)`; weights as `recurrence.BidirectionalLSTM` has them.
 
@@ -54,9 +79,7 @@ class StackedLSTM(torch.autograd.Function):
         """Run both directions of every model; `input_weights` is (model, 2 x 4 hidden, emb)."""
         models, batch, steps, _ = embedded.shape
         width = state_weights.shape[3]
-        turn = turning(lengths, steps)
-        across = embedded.transpose(1, 2)
-        read = both_ways(across, across, turn).flatten(1, 2)
+        turn, read = opened(embedded, lengths)
         sides, own = state_weights.flatten(0, 1), input_weights.unflatten(1, (2, -1)).flatten(0, 1)
         gates = torch.baddbmm(bias.view(2 * models, 1, -1), read, own.transpose(1, 2))
         gates = gates.view(2 * models, steps, batch, 4 * width)
@@ -66,25 +89,21 @@ class StackedLSTM(torch.autograd.Function):
         run = recurrence_gpu.run if own_kernel else recurrence.run
         run(gates, sides, cell, squashed, hidden)
         ctx.save_for_backward(read, turn, own, sides, gates, cell, squashed, hidden)
-        ahead, behind = hidden.unflatten(0, (models, 2)).unbind(1)
-        return torch.cat([ahead, turned(behind, turn)], dim=3).transpose(1, 2)
+        return joined(hidden, turn)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         """Back through time in all sides at once; weight gradients are one batched product each."""
         read, turn, own, sides, gates, cell, squashed, hidden = ctx.saved_tensors
-        models, width = len(turn), hidden.shape[3]
-        across = grad.transpose(1, 2)
-        arriving = both_ways(across[..., :width], across[..., width:], turn)
-        own_kernel = recurrence_gpu.fits_stack(width, grad.device)
+        models = len(turn)
+        own_kernel = recurrence_gpu.fits_stack(hidden.shape[3], grad.device)
         back = recurrence_gpu.back if own_kernel else recurrence.back
-        slopes = back(arriving, sides, gates, cell, squashed)
+        slopes = back(parted(grad, turn), sides, gates, cell, squashed)
         later, earlier = slopes[:, 1:].flatten(1, 2), hidden[:, :-1].flatten(1, 2)
         of_state = torch.bmm(later.transpose(1, 2), earlier)
         flat = slopes.flatten(1, 2)
         of_input = torch.bmm(flat.transpose(1, 2), read).unflatten(0, (models, 2)).flatten(1, 2)
         of_bias = flat.sum(1).view(models, -1)
-        of_read = torch.bmm(flat, own).view(models, 2, *turn.shape[1:], -1)
-        of_embedded = (of_read[:, 0] + turned(of_read[:, 1], turn)).transpose(1, 2)
+        of_embedded = closed(torch.bmm(flat, own), turn)
         return of_embedded, None, of_input, of_state.unflatten(0, (models, 2)), of_bias
