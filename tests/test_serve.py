@@ -223,7 +223,10 @@ ALIVE = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_han
 
 
 def started(store, tmp_path, *words, before=""):
-    """The command in a process of its own, and what it says first."""
+    """The command in a process of its own, and what it says first.
+
+    Without a buffer, which would swallow a second line that comes with the first, and keep it from `ended`.
+    """
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "ATTENTEST_DATA": str(tmp_path)}
     command = [
         sys.executable,
@@ -237,15 +240,15 @@ def started(store, tmp_path, *words, before=""):
         *words,
     ]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, bufsize=0
     )
-    return process, process.stdout.readline()
+    return process, process.stdout.readline().decode()
 
 
 def ended(process):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=AT_MOST)
-    return process.returncode, out, err
+    return process.returncode, out.decode(), err.decode()
 
 
 def test_it_says_its_address_serves_and_ends_with_ctrl_c(store, tmp_path):
