@@ -472,11 +472,11 @@ def test_models_of_another_study_are_shown_and_not_judged(tmp_path, store):
     assert "patience by default where the study has 5" in other["why"] and "vectors" not in other["why"]
 
 
-def test_a_model_is_told_with_what_is_unusual_about_it():
-    words = {"model": "BiLSTM", "attention": "additive(HAN)", "projection": "softmax"}
-    assert model_of(words) == "BiLSTM"
-    assert model_of(words | {"projection": "sparsemax"}) == "BiLSTM, sparsemax"
-    assert model_of(words | {"attention": "dot", "projection": ""}) == "BiLSTM, dot"
+def test_a_model_is_named_with_its_attention_and_what_is_not_softmax():
+    words = {"model": "BiLSTM", "attention": "additive", "projection": "softmax"}
+    assert model_of(words) == "BiLSTM + additive"
+    assert model_of(words | {"projection": "sparsemax"}) == "BiLSTM + additive + sparsemax"
+    assert model_of(words | {"attention": "", "projection": ""}) == "BiLSTM"
     assert model_of(dict.fromkeys(words, "")) == DASH
 
 

@@ -21,6 +21,7 @@ from attentest.figures.pairs import (
     epochs,
     gaps,
     interval,
+    model_of,
     over_settings,
     published,
     vectors,
@@ -82,11 +83,8 @@ def _by_model(rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
 def _heading(row: Row) -> str:
     if not row["vectors"]:
         return "sizes of the corpus"
-    # Softmax goes without saying.
-    projection = "" if row["projection"] in ("", "softmax") else f" + {row['projection']}"
-    model = f"{row['model']} + {row['attention']}{projection}"
     made = f"vectors {vectors(row)}, decoder {row['decoder']}, epochs {epochs(row)}"
-    return f"{model}: {made}" + (f", {row['differs']}" if row["differs"] else "")
+    return f"{model_of(row)}: {made}" + (f", {row['differs']}" if row["differs"] else "")
 
 
 def _table(rows: list[Row]) -> Table:

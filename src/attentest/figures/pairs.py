@@ -56,10 +56,9 @@ def vectors(row: Row) -> str:
 
 
 def model_of(row: Row) -> str:
-    """The paper's model; its attention and projection where they are not the usual ones."""
-    unusual = [row["attention"]] if not row["attention"].startswith("additive") else []
-    unusual += [row["projection"]] if row["projection"] != "softmax" else []
-    return ", ".join(word for word in (row["model"], *unusual) if word) or DASH
+    """The model in the paper's words; softmax goes without saying."""
+    words = (row["model"], row["attention"], "" if row["projection"] == "softmax" else row["projection"])
+    return " + ".join(word for word in words if word) or DASH
 
 
 def class_of(row: Row) -> str:
