@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Idle OpenMP threads spin and make busy cores many times slower.
 export OMP_NUM_THREADS := 1
 
-.PHONY: setup demo test check bench clean
+.PHONY: setup demo test check bench bench-gpu clean
 
 setup: $(STAMP)
 
@@ -33,6 +33,9 @@ check: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+bench-gpu: setup
+	$(BIN)/python -m benchmarks.fleets
 
 clean:
 	rm -rf .venv demo-store attentest-store .pytest_cache .mypy_cache .ruff_cache build

@@ -1,6 +1,13 @@
-"""Many trainings at once on a GPU, beside the same trainings one after another."""
+"""Many trainings at once on a GPU, beside the same trainings one after another.
+
+`make bench-gpu` writes docs/benchmarks-gpu.md; it is apart from the rest, which needs no GPU.
+"""
 
 from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 
@@ -14,6 +21,7 @@ from attentest.model.protocol import resolved
 from attentest.model.training import Training
 from benchmarks.made import Row, made_corpus, seconds
 
+OUT = Path(__file__).parents[1] / "docs" / "benchmarks-gpu.md"
 MODELS, ALONE = 48, 3  # of so many trainings the first few are timed alone; the rest is arithmetic
 
 
@@ -30,9 +38,7 @@ def training(
 
 
 def rows() -> list[Row]:
-    """Nothing without a GPU: on a CPU arithmetic is what a training costs, and company saves none of it."""
-    if not torch.cuda.is_available():
-        return []
+    """An epoch of a fleet of each encoder."""
     made = made_corpus(train=6354)
     corpus = Corpus(**{**vars(made), "train": made.train[:-1]})
     vocabulary = Vocabulary.build(made.train)
@@ -56,4 +62,44 @@ def epoch(corpus: Corpus, vocabulary: Vocabulary, encoder: str) -> Row:
         torch.cuda.synchronize()
 
     plain = seconds(alone, 1) * MODELS / ALONE
-    return f"an epoch of {MODELS} models on a GPU, {encoder}", plain, seconds(together, 2), "launches"
+    return (
+        f"an epoch of {MODELS} models on a GPU, {encoder}",
+        plain,
+        seconds(together, 2),
+        "rows of the word table and products; launches are recorded",
+    )
+
+
+def table(found: Sequence[Row], machine: str, date: datetime.date) -> str:
+    lines = [
+        "# Benchmarks on a GPU",
+        "",
+        "Written by `make bench-gpu`: models trained together (a *fleet*) beside the same ones alone,",
+        f"{ALONE} of {MODELS} and the time scaled. Texts as in [the other benchmarks](benchmarks.md).",
+        "",
+        f"- date: {date.isoformat()}",
+        f"- machine: {machine}",
+        "",
+        "| what | one by one | a fleet | ratio | what bounds ours |",
+        "| --- | ---: | ---: | ---: | --- |",
+        *(
+            f"| {name} | {plain:.4g} s | {ours:.4g} s | {plain / ours:.1f}x | {bound} |"
+            for name, plain, ours, bound in found
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    if not torch.cuda.is_available():
+        # On a CPU arithmetic is what a training costs, and company saves none of it.
+        raise SystemExit(
+            "make bench-gpu needs a GPU that torch sees; torch.cuda.is_available() says there is none."
+        )
+    machine = f"{torch.cuda.get_device_name()}, torch {torch.__version__}"
+    OUT.write_text(table(rows(), machine, datetime.date.today()))
+    print(OUT.read_text(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

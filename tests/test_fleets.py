@@ -161,6 +161,35 @@ def test_where_a_fleet_fails_its_members_are_tried_one_by_one(store, alone, monk
     check_alike(alone, store, cells)
 
 
+def test_a_fleet_too_large_for_the_memory_goes_on_as_two(store, alone, monkeypatch):
+    sizes, learn = [], Fleet._learn
+
+    def narrow(self, *given):
+        sizes.append(len(self.members))
+        if len(self.members) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        learn(self, *given)
+
+    monkeypatch.setattr(Fleet, "_learn", narrow)
+    cells, heard = planned(store), []
+    attempt_together(keys(cells), store, "cpu", heard.append)
+    assert sizes[0] == 3 and set(sizes[1:]) == {2}  # the third goes alone, which is no fleet
+    assert sorted(event.key for event in heard if event.kind == "done") == sorted(keys(cells))
+    check_alike(alone, store, cells)
+
+
+def test_memory_of_a_gpu_is_returned_where_it_is_much(store, monkeypatch):
+    returned = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: returned.append(True))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda: fleets.WORTH_RETURNING)
+    fleets.return_memory()
+    assert not returned
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda: fleets.WORTH_RETURNING + 1)
+    fleets.return_memory()
+    assert returned
+
+
 @pytest.mark.parametrize("guide", [{}, {"cut": True}])
 def test_a_guide_that_does_not_fit_is_refused_as_it_is_alone(store, monkeypatch, guide):
     """Missing texts and missing weights: the fleet gives up, and each member says why."""

@@ -174,6 +174,17 @@ def test_training_keeps_the_epoch_of_the_lowest_loss_and_stops_when_it_rises(pla
         torch.testing.assert_close(one, two)
 
 
+def test_dev_is_scored_once_where_it_decides_nothing(planted, base, monkeypatch):
+    """An epoch of imitation is kept for its training loss; scoring dev after each is 3 % of the time."""
+    scored, score = [], Training._score
+    monkeypatch.setattr(Training, "_score", lambda self, split: scored.append(split) or score(self, split))
+    imitator = at.train(planted, loss="imitate(base, 0)", imitated=base, epochs=3, **SMALL)
+    assert len(scored) == 2 and [each["dev"] for each in imitator.record.history] == [{}] * 3
+    assert set(imitator.record.scores) == {"dev", "test"}
+    at.train(planted, epochs=3, **SMALL)
+    assert len(scored) == 2 + 3 + 2
+
+
 # --- what it trains
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import time
@@ -23,6 +24,7 @@ from attentest.store.cell import Cell
 from attentest.store.store import Store, spelled
 
 MOST = 48  # members of a fleet: more of them gain little, and ask for memory
+WORTH_RETURNING = 2**30  # bytes: under this, asking for them again costs more than they are worth
 
 
 def company(cell: Cell) -> Hashable | None:
@@ -93,19 +95,39 @@ def _sometimes(
 
 
 def attempt_together(keys: Sequence[str], store: Store, device: str, on_event: OnEvent) -> None:
-    """`attempt` for a fleet; where that fails, those that are left are tried one by one."""
-    left = list(keys)
+    """`attempt` for a fleet. One that asks for more memory than there is goes on as two halves; where it
+    fails otherwise, those that are left are tried one by one.
+    """
+    left = [key for key in keys if not store.is_whole(key)]
+    whole = [key for key in keys if key not in left]
 
     def hear(event: Event) -> None:
         if event.kind == "done":
             left.remove(event.key)
         on_event(event)
 
-    missing = [key for key in keys if not store.is_whole(key)]
-    if len(missing) > 1:
+    too_much = False
+    if len(left) > 1:
         try:
-            train_together([store.cell(key) for key in missing], store, device, hear)
-        except Exception:  # noqa: BLE001  whatever it was, each member will say it for itself
+            train_together([store.cell(key) for key in left], store, device, hear)
+        except Exception as error:  # noqa: BLE001  whatever it was, each member will say it for itself
+            too_much = isinstance(error, torch.OutOfMemoryError)
             on_event(Event("retried", left[0], {"error": traceback.format_exc()}))
-    for key in list(left):
+        return_memory()
+    if too_much:
+        half = (len(left) + 1) // 2
+        attempt_together(left[:half], store, device, on_event)
+        attempt_together(left[half:], store, device, on_event)
+        left = []
+    for key in [*whole, *left]:
         attempt(key, store, device, on_event)
+    return_memory()
+
+
+def return_memory() -> None:
+    """Workers share a GPU: what one keeps for later, another may need now. A fleet's recordings hold the
+    fleet and it holds them, so they go only when cycles are looked for.
+    """
+    if torch.cuda.is_available() and torch.cuda.memory_reserved() > WORTH_RETURNING:
+        gc.collect()
+        torch.cuda.empty_cache()

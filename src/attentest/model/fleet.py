@@ -140,11 +140,12 @@ class Fleet:
             everything = torch.arange(len(self.stack.table), device=self.device)
             for some in everything.split(ROWS):
                 self.rows.catch_up(some)
-        dev = self._scores(self.stack, self.dev, self.guides[self.dev])
+        asking = [member.objective.keeps.asks_dev for member in self.members]
+        dev = self._scores(self.stack, self.dev, self.guides[self.dev]) if any(asking) else []
         for number, (member, loss) in enumerate(zip(self.members, self.losses.tolist(), strict=True)):
             if not member.is_over():
                 member.loss = loss
-                if member.end_epoch(dev[number]):
+                if member.end_epoch(dev[number] if asking[number] else {}):
                     member.best = self.stack.state(number)
 
     def _step(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-Epoch = Mapping[str, Any]  # as the record's history has it: epoch, loss, dev
+Epoch = Mapping[str, Any]  # as the record's history has it: epoch, loss, dev (empty where nobody asks)
 
 
 @runtime_checkable
@@ -14,6 +14,7 @@ class Keeping(Protocol):
     """A rule that needs the history alone, so that a resumed training keeps what an undisturbed one would."""
 
     earliest: ClassVar[int]  # the first epoch that may be kept
+    asks_dev: ClassVar[bool]  # whether scores on dev decide anything; where not, no epoch is scored
 
     def reached(self, epoch: Epoch) -> float:
         """How far this epoch got; more is better."""
@@ -34,6 +35,7 @@ class BestOnDev:
 
     measure: str
     earliest: ClassVar[int] = 2
+    asks_dev: ClassVar[bool] = True
 
     def reached(self, epoch: Epoch) -> float:
         """The measure."""
@@ -70,6 +72,7 @@ class LowestLoss:
     """The epoch with the lowest training loss: dev says nothing of a loss that knows no labels."""
 
     earliest: ClassVar[int] = 1
+    asks_dev: ClassVar[bool] = False
 
     def reached(self, epoch: Epoch) -> float:
         """How low."""

@@ -200,13 +200,13 @@ class Training:
                 self.save()
         if self.rows is not None:
             self.rows.catch_up()
-        if self.end_epoch(self._score(self.dev)):
+        if self.end_epoch(self._score(self.dev) if self.objective.keeps.asks_dev else {}):
             self.best = copy.deepcopy(self.model.state_dict())
 
     def progress(self, step: int) -> Progress:
         """Where the training stands after so many steps of this epoch."""
         done = (self.epoch - 1) * self.steps + step
-        dev = self.record.history[-1]["dev"][self.measure] if self.record.history else math.nan
+        dev = self.record.history[-1]["dev"].get(self.measure, math.nan) if self.record.history else math.nan
         share = done / (self.steps * self.epochs)
         return Progress(self.epoch, self.epochs, share, self.loss / (step * self.batch_size), dev)
 
