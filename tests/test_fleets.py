@@ -161,13 +161,18 @@ def test_where_a_fleet_fails_its_members_are_tried_one_by_one(store, alone, monk
     check_alike(alone, store, cells)
 
 
-def test_a_fleet_too_large_for_the_memory_goes_on_as_two(store, alone, monkeypatch):
+@pytest.mark.parametrize("in_a_recording", [False, True])
+def test_a_fleet_too_large_for_the_memory_goes_on_as_two(store, alone, monkeypatch, in_a_recording):
     sizes, learn = [], Fleet._learn
 
     def narrow(self, *given):
         sizes.append(len(self.members))
         if len(self.members) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory")
+            try:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            finally:
+                if in_a_recording:
+                    raise RuntimeError("a previous error during capture")
         learn(self, *given)
 
     monkeypatch.setattr(Fleet, "_learn", narrow)

@@ -32,7 +32,7 @@ from attentest.model.reader import split_logits
 from attentest.model.seam import AttentionModel
 from attentest.refusal import Refusal
 
-SAVING = 50  # times as long as a save takes passes before the next: at most 2 % of a training
+SAVING = 100  # times as long as a save takes passes before the next: at most 1 % of a training
 
 
 @dataclass(frozen=True)
