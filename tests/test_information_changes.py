@@ -337,6 +337,16 @@ def test_how_far_a_sibling_is_and_how_flat_by_hand():
     assert "attention-jsd" not in set(found[found["group"] == "overall"]["measure"])
 
 
+def test_what_noise_does_is_told_from_what_the_temperature_does():
+    models = {"trained": 0.7, "gumbel 0.8": 0.4, "gumbel 1": 0.5, "softmax at 0.8": 0.55}
+    rows = pd.concat([ablation_texts(20, subject=name, entropy=flat) for name, flat in models.items()])
+    found = concluded(rows, ablation.conclude)
+    assert one(found, "entropy-lost", "gumbel 0.8")["estimate"] == pytest.approx(0.3)
+    assert one(found, "entropy-lost-to-noise", "gumbel 0.8")["estimate"] == pytest.approx(0.15)
+    # At temperature 1 the partner would be the normal model, and that is "entropy-lost".
+    assert set(found[found["measure"] == "entropy-lost-to-noise"]["group"]) == {"gumbel 0.8"}
+
+
 def test_siblings_stand_in_the_order_of_the_paper_and_numbers_in_theirs():
     names = ["lambda 0.01", "lambda 0.0005", "untrained", "gumbel 1", "gumbel 0.8", "fix attn", "fix rep"]
     rows = pd.concat([ablation_texts(20), *(ablation_texts(20, subject=name) for name in names)])

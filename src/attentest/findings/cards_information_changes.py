@@ -132,6 +132,16 @@ def _texts() -> dict[str, Card]:
             unit="share of the largest entropy",
             section="said of Gumbel-softmax below 1, without a table",
         ),
+        "entropy-lost-to-noise": replace(
+            distance,
+            measure="Flatness lost to the noise",
+            formula="mean over texts of H(a) / ln T under softmax at the same temperature less under this",
+            range=(-1.0, 1.0),
+            direction="higher: noise makes attention more skewed than the temperature alone does",
+            null="0: the temperature does it all",
+            unit="share of the largest entropy",
+            section="a control; the paper has Gumbel-softmax only",
+        ),
     }
 
 

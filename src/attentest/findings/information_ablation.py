@@ -93,19 +93,28 @@ def _texts(rows: pd.DataFrame) -> Iterator[Measure]:
     yield Measure(name="attention-entropy", values=flat, null=1.0, why=why)
     yield Measure(name="max-attention", values=largest, null=1 / rows["length"], why=why)
     others = rows["subject"] != TRAINED
-    flatter = (_normal(rows, flat) - flat)[others]
+    normal = pd.Series(TRAINED, index=rows.index)
+    flatter = (_of(normal, rows, flat) - flat)[others]
     yield Measure(name="entropy-lost", values=flatter, null=0.0, why=why)
     yield Measure(name="attention-jsd", values=jsd[others], null=0.0, why=why)
     yield Measure(name="output-tvd", values=tvd[others], null=0.0, why=why)
     yield Measure(name="output-tvd-halved", values=tvd[others] / 2, null=0.0, why=why)
+    # Gumbel-softmax is a temperature and noise; beside the temperature alone, the rest is the noise's doing.
+    noiseless = rows["subject"].str.replace(GUMBEL, TEMPERED)
+    noisy = rows["subject"].str.startswith(GUMBEL) & noiseless.isin(set(rows["subject"]))
+    yield Measure(
+        name="entropy-lost-to-noise",
+        values=(_of(noiseless, rows, flat) - flat)[noisy],
+        null=0.0,
+        why=why,
+    )
 
 
-def _normal(rows: pd.DataFrame, values: pd.Series) -> pd.Series:
-    """Beside every row what the normal model of the same seed has for the same text."""
-    who = pd.MultiIndex.from_frame(rows[["seed", "id"]])
-    normal = (rows["subject"] == TRAINED).to_numpy()
-    found = pd.Series(values.to_numpy()[normal], index=who[normal]).reindex(who)
-    return pd.Series(found.to_numpy(), index=rows.index)
+def _of(partner: pd.Series, rows: pd.DataFrame, values: pd.Series) -> pd.Series:
+    """Beside every row what its partner has for the same text with the same seed."""
+    own = pd.MultiIndex.from_frame(rows[["subject", "seed", "id"]])
+    asked = pd.MultiIndex.from_frame(rows[["seed", "id"]].assign(subject=partner)[["subject", "seed", "id"]])
+    return pd.Series(pd.Series(values.to_numpy(), index=own).reindex(asked).to_numpy(), index=rows.index)
 
 
 def _scores(rows: pd.DataFrame, subjects: list[str], mode: str, rng: np.random.Generator) -> list[Finding]:
