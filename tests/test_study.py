@@ -605,6 +605,14 @@ def test_serrano_and_smith_are_asked_in_both_modes():
     assert {claim.mode for claim in study.claim} == {"corrected"}
 
 
+def test_jain_and_wallace_s_models_are_asked_the_same_by_the_same_rules():
+    there, here = (
+        [claim.model_copy(update={"where": {}}) for claim in load_study(name).claim]
+        for name in ("serrano-smith-2019", "serrano-smith-2019-flat")
+    )
+    assert there == here
+
+
 # --- resuming
 
 
