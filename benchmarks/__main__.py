@@ -42,7 +42,7 @@ from benchmarks import (
     removal,
     statistics,
 )
-from benchmarks.made import LONG, SHORT, Row, Size, bench, made_corpus, seconds
+from benchmarks.made import LONG, SHORT, Row, Size, bench, line, made_corpus, seconds
 from benchmarks.plain import PlainHAN, PlainModel, plain_epoch, plain_han_epoch, plain_permutations
 
 OUT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -235,10 +235,7 @@ def main() -> None:
         "| what | straightforward | ours | ratio | what bounds ours |",
         "| --- | ---: | ---: | ---: | --- |",
     ]
-    for row in rows:
-        if row is not None:
-            name, plain, ours, bound = row
-            lines.append(f"| {name} | {plain:.4g} s | {ours:.4g} s | {plain / ours:.1f}x | {bound} |")
+    lines += [line(row) for row in rows if row is not None]
     OUT.write_text("\n".join(lines) + "\n")
     print("\n".join(lines), flush=True)
     lines += [

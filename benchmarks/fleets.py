@@ -19,7 +19,7 @@ from attentest.model.fleet import Fleet
 from attentest.model.precision import fast_products
 from attentest.model.protocol import resolved
 from attentest.model.training import Training
-from benchmarks.made import Row, made_corpus, seconds
+from benchmarks.made import Row, line, made_corpus, seconds
 
 OUT = Path(__file__).parents[1] / "docs" / "benchmarks-gpu.md"
 MODELS, ALONE = 48, 3  # of so many trainings the first few are timed alone; the rest is arithmetic
@@ -82,10 +82,7 @@ def table(found: Sequence[Row], machine: str, date: datetime.date) -> str:
         "",
         "| what | one by one | a fleet | ratio | what bounds ours |",
         "| --- | ---: | ---: | ---: | --- |",
-        *(
-            f"| {name} | {plain:.4g} s | {ours:.4g} s | {plain / ours:.1f}x | {bound} |"
-            for name, plain, ours, bound in found
-        ),
+        *map(line, found),
     ]
     return "\n".join(lines) + "\n"
 

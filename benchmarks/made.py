@@ -24,6 +24,12 @@ from attentest.model.seam import AttentionModel, Reading
 Row = tuple[str, float, float, str]  # what, seconds of the plain way, of ours, and what bounds ours
 
 
+def line(row: Row) -> str:
+    """A row of a table, with the ratio."""
+    name, plain, ours, bound = row
+    return f"| {name} | {plain:.4g} s | {ours:.4g} s | {plain / ours:.1f}x | {bound} |"
+
+
 class Size(NamedTuple):
     """Texts of a test split: how many, the lengths they are spread over, and which share is run plainly.
 

@@ -93,8 +93,7 @@ def _texts(rows: pd.DataFrame) -> Iterator[Measure]:
     yield Measure(name="attention-entropy", values=flat, null=1.0, why=why)
     yield Measure(name="max-attention", values=largest, null=1 / rows["length"], why=why)
     others = rows["subject"] != TRAINED
-    normal = pd.Series(TRAINED, index=rows.index)
-    flatter = (_of(normal, rows, flat) - flat)[others]
+    flatter = (_of(TRAINED, rows, flat) - flat)[others]
     yield Measure(name="entropy-lost", values=flatter, null=0.0, why=why)
     yield Measure(name="attention-jsd", values=jsd[others], null=0.0, why=why)
     yield Measure(name="output-tvd", values=tvd[others], null=0.0, why=why)
@@ -110,10 +109,10 @@ def _texts(rows: pd.DataFrame) -> Iterator[Measure]:
     )
 
 
-def _of(partner: pd.Series, rows: pd.DataFrame, values: pd.Series) -> pd.Series:
+def _of(partner: str | pd.Series, rows: pd.DataFrame, values: pd.Series) -> pd.Series:
     """Beside every row what its partner has for the same text with the same seed."""
-    own = pd.MultiIndex.from_frame(rows[["subject", "seed", "id"]])
-    asked = pd.MultiIndex.from_frame(rows[["seed", "id"]].assign(subject=partner)[["subject", "seed", "id"]])
+    who = ["subject", "seed", "id"]
+    own, asked = (pd.MultiIndex.from_frame(each[who]) for each in (rows, rows.assign(subject=partner)))
     return pd.Series(pd.Series(values.to_numpy(), index=own).reindex(asked).to_numpy(), index=rows.index)
 
 
