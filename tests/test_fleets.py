@@ -1,6 +1,7 @@
 """Fleets on the bench: who goes with whom, what is stored, and what a kill or a failure leaves."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -240,6 +241,68 @@ def test_enough_of_one_seed_go_without_the_others(store, monkeypatch):
     found = Frontier({cell.key: cell for cell in cells}, company, 8)
     seeds = {cell.key: cell.config.get("seed", 0) for cell in cells}
     assert [[seeds[key] for key in found.take()] for _ in range(3)] == [[0] * 4, [1] * 3, [2, 2, 3]]
+
+
+def guided(store):
+    """Two models, a reading of each, and a model guided by each reading."""
+    planner = Planner(store)
+    corpus = planner.corpus("planted-keyword")
+    bases, readings, followers = [], [], []
+    for seed in (0, 1):
+        config, where = planner.resolve(ModelConfig(seed=seed, **SMALL), corpus)
+        bases.append(planner.model(config, corpus, where))
+        readings.append(planner.reading(bases[-1], corpus))
+        asked = replace(config, projection="stored", guide=readings[-1].key)
+        followers.append(planner.model(asked, corpus, where))
+    return keys(bases), keys(readings), keys(followers), planner.missing([*followers])
+
+
+def after_the_bases(bases, readings, cells):
+    """The frontier once both bases are trained and both readings are being made."""
+    found = Frontier(cells, company, 8)
+    assert sorted(found.take()) == sorted(bases)
+    for key in bases:
+        found.hear(Event("done", key))
+    assert {*found.take(), *found.take()} == set(readings)
+    return found
+
+
+def test_a_company_that_only_readings_keep_apart_goes_together(store):
+    bases, readings, followers, cells = guided(store)
+    found = after_the_bases(bases, readings, cells)
+    found.hear(Event("done", readings[0]))
+    assert found.take() == [] and not found.is_over()
+    found.hear(Event("done", readings[1]))
+    assert sorted(found.take()) == sorted(followers)
+
+
+def test_a_reading_that_failed_is_not_waited_for(store):
+    bases, readings, followers, cells = guided(store)
+    found = after_the_bases(bases, readings, cells)
+    found.hear(Event("done", readings[0]))
+    found.hear(Event("failed", readings[1], {"error": "it broke"}))
+    assert found.take() == [followers[0]]
+
+
+def test_a_full_company_waits_for_nobody(store):
+    bases, readings, followers, cells = guided(store)
+    found = Frontier(cells, company, 1)
+    assert found.take() + found.take() == bases
+    for key in bases:
+        found.hear(Event("done", key))
+    assert found.take() + found.take() == readings
+    found.hear(Event("done", readings[0]))
+    assert found.take() == [followers[0]]
+
+
+def test_a_training_is_not_waited_for(store):
+    bases, readings, followers, cells = guided(store)
+    found = Frontier(cells, company, 8)
+    assert sorted(found.take()) == sorted(bases)
+    found.hear(Event("done", bases[0]))
+    assert found.take() == [readings[0]]
+    found.hear(Event("done", readings[0]))
+    assert found.take() == [followers[0]]
 
 
 def test_a_study_on_a_gpu_trains_in_fleets_and_on_a_cpu_one_by_one(store, monkeypatch):
