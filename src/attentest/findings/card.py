@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attentest import notebook
+from attentest.references import brief
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,5 +27,5 @@ class Card:
         between = " to ".join(map(notebook.number, self.range))
         told = {"formula": self.formula, "read it as": self.direction, "null": self.null}
         told |= {"range": f"{between}, {self.unit}", "undefined when": self.undefined_when}
-        told |= {"from": f"{self.paper}, {self.section}"}
+        told |= {"from": f"{brief(self.paper)}, {self.section}"}
         return notebook.table((self.measure, ""), told.items())

@@ -22,6 +22,7 @@ from attentest.figures.charts import MainNumber, main_numbers, to_svg
 from attentest.figures.heatmaps import HEATMAP_CSS, LEVELS
 from attentest.figures.pairs import count
 from attentest.figures.terminal import harmless, number
+from attentest.references import brief, whole
 from attentest.refusal import Refusal
 from attentest.report.by_seed import by_seed
 from attentest.report.catalogue import catalogue
@@ -219,6 +220,7 @@ class _Writer:
         )
         self.templates.filters |= {"number": _number, "count": count, "short": short, "ready": Markup}
         self.templates.filters |= {"stem": lambda file: PurePosixPath(file).stem, "anchor": _anchor}
+        self.templates.filters |= {"brief": brief, "whole": whole}
 
     def __call__(self, template: str, file: str, page: object) -> None:
         self.files[file] = self.templates.get_template(template).render(page=page) + "\n"
