@@ -1,6 +1,7 @@
 """Claims: rules parsed strictly, verdicts that say why."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -286,3 +287,52 @@ def test_of_several_rivals_the_one_made_most_alike_counts(part):
     # Of those that are equally alike the name decides, so that every road asks the same one.
     for cells in ({"a": near, "b": as_near}, {"b": as_near, "a": near}):
         assert answers(BETTER, own=own, **cells) == {"own": "supported"}
+
+
+# --- claims put to models that have learnt nothing
+
+
+def scores(accuracy, auc=None, **changes):
+    """A performance finding: the lower ends of two intervals, both beside a null of one half."""
+    lows = {"accuracy": accuracy, "auc": accuracy if auc is None else auc}
+    rows = [{"experiment": "performance", "measure": name, "low": low} for name, low in lows.items()]
+    same = {"group": "overall", "estimate": 0.5, "high": 0.9, "null": 0.5, "seed_std": 0.0, "seeds": 3}
+    made = evidence(0.5, experiment="performance", **changes)
+    return replace(made, table=pd.DataFrame([row | same for row in rows]))
+
+
+SMALL_CHANGE = claim("estimate < 0.1", "estimate > 0.1")
+
+
+def test_of_models_at_chance_nothing_is_asked():
+    said = dict(judged([SMALL_CHANGE], {"here": evidence(0.05), "scores": scores(0.45)}))["here"]
+    assert said.verdict == "undecided"
+    one = "0.500 [0.450, 0.900], null 0.500"
+    assert said.reason == f"its models are at chance: accuracy {one}; auc {one}"
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        scores(0.51),
+        scores(0.45, auc=0.6),  # few of one class: accuracy alone would hide what was learnt
+        scores(math.nan),
+        scores(0.45, encoder="bilstm"),
+        scores(0.45, model={"epochs": 9}),
+        scores(0.45, texts="others"),
+    ],
+    ids=["learnt", "ranked", "undefined", "another model", "other settings", "other texts"],
+)
+def test_models_that_have_learnt_are_asked_and_others_do_not_speak_for_them(beside):
+    assert answers(SMALL_CHANGE, here=evidence(0.05), scores=beside) == {"here": "supported"}
+
+
+def test_nor_is_anything_compared_with_a_model_at_chance():
+    cells = {"own": evidence(0.5), "rival": evidence(0.05, encoder="bilstm")}
+    assert answers(BETTER, **cells) == {"own": "supported"}
+    assert answers(BETTER, **cells, scores=scores(0.45, encoder="bilstm")) == {"own": "undecided"}
+
+
+def test_a_claim_about_scores_is_asked_of_models_at_chance():
+    about = claim("low > 0.5", "low < 0.5", statistic="performance/accuracy/overall")
+    assert answers(about, scores=scores(0.45)) == {"scores": "refuted"}

@@ -1,5 +1,8 @@
 """Claims put to findings: each where it is about something, and beside the model it is compared with.
 
+What a model attends to explains nothing where it has learnt nothing: untrained models meet many a rule. So
+models that are at chance leave a claim undecided, unless it is about their scores.
+
 A study judges what it planned and a report what a store holds; both ask here, so they cannot differ.
 """
 
@@ -12,6 +15,9 @@ from typing import Any
 import pandas as pd
 
 from attentest.findings.claims import AXES, Claim, Verdict, verdict
+
+PERFORMANCE = "performance"
+SCORES = ("accuracy", "auc")  # F1 depends on which class is called the second
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +35,26 @@ def judged(claims: Iterable[Claim], evidence: Mapping[str, Evidence]) -> Iterato
         for name, own in evidence.items():
             if is_asked(claim, own.config) and claim.is_about(point(own.config)):
                 rival = _rival(claim, own, evidence) if claim.against else None
-                yield name, verdict(claim, own.table, None if rival is None else rival.table)
+                why = unlearnt(own, evidence) or (rival and unlearnt(rival, evidence))
+                if why and claim.parts[0] != PERFORMANCE:
+                    yield name, Verdict(claim, "undecided", why)
+                else:
+                    yield name, verdict(claim, own.table, None if rival is None else rival.table)
+
+
+def unlearnt(own: Evidence, evidence: Mapping[str, Evidence]) -> str | None:
+    """Why nothing can be asked of these models: no score is above that of one answer for all texts."""
+    for other in evidence.values():
+        same = point(other.config) == point(own.config) and other.config["model"] == own.config["model"]
+        if other.config["experiment"] == PERFORMANCE and same and other.texts == own.texts:
+            scores = other.table[(other.table["group"] == "overall") & other.table["measure"].isin(SCORES)]
+            if len(scores) and (scores["low"] <= scores["null"]).all():
+                told = [
+                    f"{row.measure} {row.estimate:.3f} [{row.low:.3f}, {row.high:.3f}], null {row.null:.3f}"
+                    for row in scores.itertuples()
+                ]
+                return f"its models are at chance: {'; '.join(told)}"
+    return None
 
 
 def point(config: Mapping[str, Any]) -> dict[str, str]:
