@@ -355,7 +355,8 @@ def test_imposing_is_deciding_under_the_given_attention(query):
     assert not torch.allclose(expected, own)
     found = {name: logits for name, _, logits in impose(subject, guide)}
     order = [found[name] for name in batch.ids]
-    torch.testing.assert_close(torch.from_numpy(np.array(order)), expected, atol=0, rtol=0)
+    # Batches of another shape are other products: some processors round the last bit differently.
+    torch.testing.assert_close(torch.from_numpy(np.array(order)), expected, atol=1e-7, rtol=1e-6)
 
 
 def test_rows_tell_every_variant_of_every_text(rng):

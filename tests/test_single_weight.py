@@ -40,7 +40,8 @@ def test_removals_are_those_of_one_decision_at_a_time(name):
             assert scores[text, on_top[text]] == kept.max()
             for which, unit in enumerate((int(on_top[text]), int(drawn[text]))):
                 divergence, flips = one_at_a_time(model, reading, text, unit)
-                assert float(found.divergence[text, which]) == pytest.approx(divergence, abs=1e-9)
+                # The twin decides in single precision; its last bit depends on the processor.
+                assert float(found.divergence[text, which]) == pytest.approx(divergence, abs=1e-8)
                 assert bool(found.flips[text, which]) == flips
                 assert found.weights[text, which] == reading.weights[text, unit]
 
