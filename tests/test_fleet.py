@@ -66,6 +66,12 @@ def test_every_encoder(encoder, labels):
     check_alike([made(corpus, encoder=encoder, seed=seed) for seed in (0, 1, 2)], corpus)
 
 
+def test_epochs_of_several_passes():
+    corpus = toy_corpus(labels=("no", "yes"), lengths=LENGTHS)
+    members = check_alike([made(corpus, encoder="bilstm", seed=s, epoch_steps=8) for s in (0, 1)], corpus)
+    assert {member.passes for member in members} == {3}
+
+
 @pytest.mark.parametrize("attention", ATTENTIONS)
 @pytest.mark.parametrize("encoder", ["bilstm", "average"])
 def test_every_attention_with_a_query(encoder, attention):

@@ -217,13 +217,30 @@ def test_information_at_each_rank_beside_its_floor():
 def test_tau_points_up_down_or_nowhere_and_luck_is_told():
     up = concluded(information_texts(300, faithful=np.linspace(1, 0, 8)), information.conclude)
     down = concluded(information_texts(300, faithful=np.linspace(0, 1, 8)), information.conclude)
-    for measure in ("tau", "tau-joint", "tau-knn", "tau-scipy"):
+    for measure in ("tau", "tau-joint", "tau-above-floor", "tau-knn", "tau-scipy"):
         assert one(up, measure)["estimate"] == pytest.approx(1) and one(down, measure)[
             "estimate"
         ] == pytest.approx(-1)
     assert one(up, "tau-p")["estimate"] == pytest.approx(1 / 21) and one(down, "tau-p")["estimate"] == 1
     assert one(up, "tau-joint-p")["null"] == 0.5
     assert abs(one(up, "tau")["null"]) < 0.45 and 0.5 < one(up, "tau-null-95")["estimate"] < 1
+
+
+def test_a_floor_that_has_an_order_of_its_own_is_taken_off():
+    """States tell nothing here, and the lower ranks spread over more clusters: plain tau is all bias."""
+    found = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        rows = information_texts(300, seed, faithful=np.zeros(8))
+        spread = [rng.integers(0, 2 + 5 * rank, len(rows)) for rank in range(8)]
+        found.append(concluded(rows.assign(symbols=list(np.stack(spread, axis=1))), information.conclude))
+    assert all(one(each, "tau")["estimate"] < -0.5 for each in found)
+    assert all(one(each, "tau-of-floor")["estimate"] == pytest.approx(-1) for each in found)
+    above = [one(each, "tau-above-floor")["estimate"] for each in found]
+    assert min(above) < 0 < max(above) and abs(np.mean(above)) < 0.3
+    assert np.mean([one(each, "tau-above-floor-p")["estimate"] for each in found]) == pytest.approx(
+        0.5, abs=0.25
+    )
 
 
 def test_a_token_of_any_rank_is_what_dealt_tokens_tell():
@@ -357,7 +374,7 @@ def test_where_one_word_decides_the_rank_that_holds_it_tells_most(planted):
     assert one(found, "mi-knn@1")["estimate"] == pytest.approx(
         one(found, "mi-corrected@1")["estimate"], rel=0.1
     )
-    for measure in ("tau", "tau-joint", "tau-knn"):
+    for measure in ("tau", "tau-joint", "tau-above-floor", "tau-knn"):
         own, luck = one(found, measure)["estimate"], one(found, "tau-null-95")["estimate"]
         assert own > max(luck, one(found, measure, "untrained")["estimate"]), measure
     assert one(found, "tau-p")["estimate"] == pytest.approx(1 / 21)

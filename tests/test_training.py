@@ -88,6 +88,26 @@ def test_patience_ends_a_training_that_no_longer_improves(planted):
     assert len(model.record.history) < 60
 
 
+def test_an_epoch_goes_over_the_texts_until_it_has_its_steps(planted):
+    once = at.train(planted, encoder="average", **SMALL)
+    steps = -(-len(planted.train) // once.config.batch_size)
+    model = build(replace(once.config, epoch_steps=steps + 1), planted, once.vocabulary)
+    training = Training(model, planted)
+    assert training.passes == 2 and training.steps == 2 * steps
+    first, second = training.batches(3)[:steps], training.batches(3)[steps:]
+    assert all(map(np.array_equal, first, Training(once, planted).batches(3)))
+    everything = np.arange(len(planted.train))
+    assert np.array_equal(np.sort(np.concatenate(second)), everything)
+    assert not all(map(np.array_equal, first, second))
+
+
+def test_its_loss_is_that_of_a_text_and_its_patience_counts_epochs(planted):
+    settings = {**SMALL, "epochs": 60, "encoder": "average", "labels": "shuffled", "patience": 2}
+    short, long = (at.train(planted, **settings, epoch_steps=steps).record for steps in (1, 10**3))
+    assert 0.1 < long.history[0]["loss"] < 1.2 * short.history[0]["loss"]
+    assert len(long.history) <= long.chosen + 3
+
+
 def test_shuffled_labels_teach_nothing(planted):
     model = at.train(planted, encoder="average", labels="shuffled", **SMALL)
     assert model.record.scores["test"]["accuracy"] < 0.75

@@ -117,3 +117,9 @@ def buckets(
     if rng is not None:
         rng.shuffle(groups)
     return groups
+
+
+def passes(lengths: np.ndarray, size: int, times: int, *, seed: list[int]) -> list[np.ndarray]:
+    """Buckets of all rows, so many times over, each time drawn anew; the first time as for a single pass."""
+    seeds = [seed, *([*seed, number] for number in range(1, times))]
+    return [rows for each in seeds for rows in buckets(lengths, size, rng=np.random.default_rng(each))]

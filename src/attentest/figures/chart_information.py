@@ -20,6 +20,7 @@ KINDS = {
 TAUS = {
     "tau": "τ, a codebook for each rank",
     "tau-joint": "τ, one codebook for all ranks",
+    "tau-above-floor": "τ, above the floor",
     "tau-knn": "τ, without clusters",
     "tau-scipy": "τ, weighted by rank",
 }
@@ -81,7 +82,7 @@ def _tau(findings: pd.DataFrame) -> str:
 
 
 def information_orders(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
-    """Agreement of attention and information, told in four ways, beside orders that are luck (WE-1)."""
+    """Agreement of attention and information, told in five ways, beside orders that are luck (WE-1)."""
     groups = OVERALL | {name: name for name in CONTROLS}
     return points(findings, TAUS, groups, "τ of information and attention", title, subtitle, (0.0, 1.0))
 

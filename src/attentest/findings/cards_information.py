@@ -31,6 +31,16 @@ def _agreement() -> dict[str, Card]:
             f"{formula}, every X_i by one codebook; {SETUP}",
             DEALT,
         ),
+        "tau-above-floor": (
+            "Agreement of information above its floor and attention",
+            f"{formula}, m_i less the same where outputs are dealt to the texts at random; {SETUP}",
+            f"{DEALT}: where ranks are exchangeable it depends on the weights alone",
+        ),
+        "tau-of-floor": (
+            "Agreement of the floor itself and attention",
+            f"{formula}, m_i where outputs are dealt to the texts at random, the mean of the draws; {SETUP}",
+            f"{DEALT}: where ranks are exchangeable it depends on the weights alone",
+        ),
         "tau-knn": (
             "Agreement of information and attention, without clusters",
             f"{formula}, m_i by nearest neighbours; {SETUP}",
@@ -73,7 +83,11 @@ def _luck() -> dict[str, Card]:
                 section="ours",
                 undefined_when=NO_ORDER,
             )
-            for tau, among in (("tau", ""), ("tau-joint", ", one codebook for all ranks"))
+            for tau, among in (
+                ("tau", ""),
+                ("tau-joint", ", one codebook for all ranks"),
+                ("tau-above-floor", ", above the floor"),
+            )
         },
         "information/tau-null-95": Card(
             measure="What luck reaches once in twenty",

@@ -64,7 +64,7 @@ def measured(texts: pd.DataFrame, rng: np.random.Generator) -> Measured:
     kept = texts["output"] >= 0
     why = np.where(texts["length"] < texts["k"], SHORT, NOT_A_NUMBER)
     ranks = Ranks(texts[kept]) if kept.any() else None
-    numbers = {} if ranks is None else {**settings(texts), **_orders(ranks, rng), **_curves(ranks, rng)}
+    numbers = {} if ranks is None else {**settings(texts), **_told(ranks, rng)}
     if ranks is not None and ranks.undefined:
         numbers |= dict.fromkeys(numbers.keys() - SETTINGS, Number(math.nan, math.nan))
     return Measured(
@@ -142,19 +142,32 @@ def settings(texts: pd.DataFrame) -> dict[str, Number]:
 SETTINGS = {"ranks", "clusters", "small-clusters", "flagged"}
 
 
-def _orders(ranks: Ranks, rng: np.random.Generator) -> dict[str, Number]:
-    """How information and attention agree, beside orders that are luck."""
-    attention, joint = ranks.attention, plug_in(tables(ranks.joint, ranks.output))
+def _told(ranks: Ranks, rng: np.random.Generator) -> dict[str, Number]:
     by_luck = dealt(ranks.joint, ranks.output, ranks.draws, rng)
+    noise, corrected_noise = floors(ranks.symbols, ranks.output, ranks.draws, rng)
+    return {**_orders(ranks, by_luck, noise), **_curves(ranks, noise, corrected_noise)}
+
+
+def _orders(ranks: Ranks, by_luck: Float[np.ndarray, "draw rank"], floor: PerRank) -> dict[str, Number]:
+    """How information and attention agree, beside orders that are luck.
+
+    States of some ranks fill their clusters more evenly than those of others, and so have a higher floor:
+    the floor by itself has an order. Above it there is none where states tell nothing.
+    """
+    attention, joint = ranks.attention, plug_in(tables(ranks.joint, ranks.output))
     null = np.array([weighted_tau(one, attention) for one in by_luck])
     null_scipy = np.array([scipy_tau(one, attention) for one in by_luck])
     own, of_joint = weighted_tau(plug_in(ranks.counts), attention), weighted_tau(joint, attention)
+    above = weighted_tau(plug_in(ranks.counts) - floor, attention)
     luck = float(null.mean())
     return {
         "tau": Number(own, luck),
         "tau-p": Number(p_value(own, null), 0.5),
         "tau-joint": Number(of_joint, luck),
         "tau-joint-p": Number(p_value(of_joint, null), 0.5),
+        "tau-above-floor": Number(above, luck),
+        "tau-above-floor-p": Number(p_value(above, null), 0.5),
+        "tau-of-floor": Number(weighted_tau(floor, attention), luck),
         "tau-null-95": Number(float(np.quantile(null, 0.95)), math.nan),
         "tau-scipy": Number(scipy_tau(plug_in(ranks.counts), attention), float(null_scipy.mean())),
         "tau-knn": Number(weighted_tau(ranks.by_neighbours, attention), luck),
@@ -162,10 +175,9 @@ def _orders(ranks: Ranks, rng: np.random.Generator) -> dict[str, Number]:
     }
 
 
-def _curves(ranks: Ranks, rng: np.random.Generator) -> dict[str, Number]:
+def _curves(ranks: Ranks, noise: PerRank, corrected_noise: PerRank) -> dict[str, Number]:
     """Information and attention at each rank."""
     information, zero = plug_in(ranks.counts), np.zeros(len(ranks.attention))
-    noise, corrected_noise = floors(ranks.symbols, ranks.output, ranks.draws, rng)
     uniform = np.full(len(zero), (1 / ranks.rows["length"]).mean())
     return {
         "output-entropy": Number(entropy(ranks.output), math.nan),

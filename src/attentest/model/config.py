@@ -42,6 +42,7 @@ class ModelConfig:
     epochs: int | None = None
     batch_size: int | None = None
     patience: int | None = None
+    epoch_steps: int = 1  # an epoch goes over the texts as often as it needs to take so many steps
     learning_rate: float | None = None
     attention_rate: float = 1.0  # of attention's own parameters, in learning rates
     attention_start: float = 1.0  # the size of attention's first numbers, in those that are drawn
@@ -129,6 +130,7 @@ WHOLE = {
     "epochs": (0, 10**6),
     "batch_size": (1, 10**9),
     "patience": (1, 10**9),
+    "epoch_steps": (1, 10**6),
 }
 # The settings that may stay open.
 OPEN = {"decoder", "guide", "start_from", "hidden", "embedding", "epochs", "batch_size", "patience"}

@@ -13,7 +13,6 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attentest.corpus.batch import buckets
 from attentest.model.hierarchy import Hierarchical
 from attentest.model.projection import gumbel_draws
 from attentest.model.shelf import Shelf
@@ -43,8 +42,8 @@ class Plan:
         """-1 where a batch is not full."""
         epoch = next(member.epoch for member in self.members if not member.is_over())
         of_seed = {}
-        for seed in {member.config.seed for member in self.members}:
-            groups = buckets(self.train.lengths, self.size, rng=np.random.default_rng([seed, 2, epoch]))
+        for seed, member in {member.config.seed: member for member in self.members}.items():
+            groups = member.batches(epoch)
             of_seed[seed] = np.stack([np.pad(g, (0, self.size - len(g)), constant_values=-1) for g in groups])
         return np.stack([of_seed[member.config.seed] for member in self.members], axis=1)
 

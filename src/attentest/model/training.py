@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from attentest.corpus.anonymised import anonymised
-from attentest.corpus.batch import IndexedSplit, buckets
+from attentest.corpus.batch import IndexedSplit, passes
 from attentest.corpus.example import Corpus
 from attentest.corpus.vocabulary import END, START
 from attentest.findings.performance import scores
@@ -98,7 +98,9 @@ class Training:
             IndexedSplit(self.corpus.dev, model.vocabulary, corpus.labels) if beside is None else beside.dev
         )
         self.objective = objective(model, self.train, base)
-        self.steps = math.ceil(len(self.train) / self.batch_size)
+        once = math.ceil(len(self.train) / self.batch_size)
+        self.passes = math.ceil(self.config.epoch_steps / once)
+        self.steps = once * self.passes
         self.measure = "auc" if self.config.decoder == "sigmoid" else "accuracy"
         self.record = Record()
         self.optimiser, self.rows = self._optimisers()
@@ -189,10 +191,7 @@ class Training:
 
     def _run_epoch(self) -> None:
         self._set_rate()
-        groups = buckets(
-            self.train.lengths, self.batch_size, rng=np.random.default_rng([self.config.seed, 2, self.epoch])
-        )
-        for rows in groups[self.step :]:
+        for rows in self.batches(self.epoch)[self.step :]:
             self.loss += self._learn(rows)
             self.step += 1
             self.on_progress(self.progress(self.step))
@@ -202,6 +201,10 @@ class Training:
             self.rows.catch_up()
         if self.end_epoch(self._score(self.dev) if self.objective.keeps.asks_dev else {}):
             self.best = copy.deepcopy(self.model.state_dict())
+
+    def batches(self, epoch: int) -> list[np.ndarray]:
+        """The texts of every step of an epoch, a function of the seed."""
+        return passes(self.train.lengths, self.batch_size, self.passes, seed=[self.config.seed, 2, epoch])
 
     def progress(self, step: int) -> Progress:
         """Where the training stands after so many steps of this epoch."""
@@ -240,7 +243,7 @@ class Training:
 
     def end_epoch(self, dev: dict[str, float]) -> bool:
         """Write down what the epoch came to; whether it is the one to keep."""
-        done = {"epoch": self.epoch, "loss": self.loss / len(self.train), "dev": dev}
+        done = {"epoch": self.epoch, "loss": self.loss / (len(self.train) * self.passes), "dev": dev}
         history, keeps = self.record.history, self.objective.keeps
         history.append(done)
         # An epoch too early to be kept is kept where there is no other.
