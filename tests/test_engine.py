@@ -122,6 +122,25 @@ def test_a_worker_that_dies_is_replaced_and_its_cell_tried_again(tmp_path):
     assert not done.frontier.failed and all(is_gone(pid) for pid in done.workers())
 
 
+def test_a_cell_that_found_no_memory_waits_for_another_to_end(tmp_path):
+    cells = diamond()
+    left, right = (cells[name].key for name in ("left", "right"))
+    crowded = (
+        f'if key == "{left}" and times("found none") < 2:\n'
+        '    say("postponed", key, error="OutOfMemoryError: none left", traceback="")\n'
+        "    continue\n"
+        f'if key == "{right}":\n'
+        '    while not (folder / "found none").exists(): time.sleep(0.01)\n'
+        "    time.sleep(0.2)\n"
+        'say("done", key)'
+    )
+    done = run_local(cells, worker(tmp_path, crowded))
+    assert done.heard("postponed") == ["left"] and not done.frontier.failed
+    story = [(event.kind, done.names[event.key]) for event in done.events]
+    again = len(story) - 1 - story[::-1].index(("begun", "left"))
+    assert story.index(("done", "right")) < again < story.index(("done", "left"))
+
+
 def test_three_deaths_are_the_cells_own_failure_and_the_others_are_done(tmp_path):
     cells = diamond()
     body = f'if key == "{cells["left"].key}": times("deaths"); os._exit(3)\nsay("done", key)'
@@ -322,6 +341,31 @@ def test_a_worker_whose_listener_is_gone_is_interrupted_and_its_cell_does_not_fa
 
 
 # --- which cells are ready
+
+
+def test_what_found_no_memory_is_ready_once_fewer_are_running():
+    cells = [cell(str(number)) for number in range(4)]
+    frontier = Frontier({each.key: each for each in cells})
+    first, second, third = (frontier.take()[0] for _ in range(3))
+    frontier.hear(Event("postponed", third, {"error": "no memory"}))
+    (fourth,) = frontier.take()
+    assert fourth != third
+    frontier.hear(Event("done", first))
+    assert frontier.take() == []  # as many are running as before
+    frontier.hear(Event("done", second))
+    assert frontier.take() == [third]
+    frontier.hear(Event("postponed", third, {"error": "no memory"}))
+    assert frontier.take() == []
+    frontier.hear(Event("done", fourth))
+    assert frontier.take() == [third] and not frontier.failed
+
+
+def test_what_found_no_memory_alone_has_failed_and_what_needs_it_too():
+    cells = diamond()
+    frontier = Frontier({each.key: each for each in cells.values()})
+    frontier.hear(Event("postponed", *frontier.take(), {"error": "no memory"}))
+    assert frontier.is_over() and frontier.failed[cells["top"].key] == "no memory"
+    assert set(frontier.failed) == {each.key for each in cells.values()}
 
 
 def test_the_earliest_stage_goes_first_and_nothing_twice():

@@ -419,6 +419,24 @@ def test_a_failure_is_kept_with_its_traceback_the_rest_is_done_and_the_next_run_
     assert {key: content for key, content in descriptions(url).items() if key in before} == before
 
 
+def test_a_cell_that_finds_no_memory_though_alone_is_kept_as_a_failure(fresh, tmp_path, monkeypatch):
+    monkeypatch.setitem(EXPERIMENTS, "broken", Broken)
+    monkeypatch.setitem(CONCLUSIONS, "broken", Conclusion(conclude_kin, version=1))
+
+    def greedy(self, subject, rng):
+        raise torch.OutOfMemoryError("tried to allocate all there is")
+
+    monkeypatch.setattr(Broken, "observe", greedy)
+    result = run_study(
+        toml(tmp_path, '[[experiment]]\nname = "broken"'), fresh, engine="inline", device="cpu"
+    )
+    broken, needy = result["failed"]
+    assert broken["error"] == "OutOfMemoryError: tried to allocate all there is"
+    assert needy["error"] == f"it needs {broken['cell'][:12]}, which failed"
+    assert "in greedy" in Store(fresh).failures()[broken["cell"]]["traceback"]
+    assert run_one(broken["cell"], fresh, device="cpu")["failed"] == [broken]
+
+
 class Killer(Onlooker):
     """Kills every worker as soon as it has a cell."""
 

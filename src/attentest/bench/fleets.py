@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 import torch
 
 from attentest.bench.kept import Kept, whole_steps
-from attentest.bench.work import REPORT_EVERY, attempt, seconds_between_saves, untrained
+from attentest.bench.work import REPORT_EVERY, attempt, lacks_memory, seconds_between_saves, untrained
 from attentest.engine.contract import Event, OnEvent
 from attentest.model.config import ModelConfig
 from attentest.model.files import to_files
@@ -111,7 +111,7 @@ def attempt_together(keys: Sequence[str], store: Store, device: str, on_event: O
         try:
             train_together([store.cell(key) for key in left], store, device, hear)
         except Exception as error:  # noqa: BLE001  whatever it was, each member will say it for itself
-            too_much = _lacks_memory(error)
+            too_much = lacks_memory(error)
             on_event(Event("retried", left[0], {"error": traceback.format_exc()}))
         return_memory()
     if too_much:
@@ -122,13 +122,6 @@ def attempt_together(keys: Sequence[str], store: Store, device: str, on_event: O
     for key in [*whole, *left]:
         attempt(key, store, device, on_event)
     return_memory()
-
-
-def _lacks_memory(error: BaseException | None) -> bool:
-    """Whether it came of this; a recording that finds no memory ends in another error, about recordings."""
-    if error is None or isinstance(error, torch.OutOfMemoryError):
-        return error is not None
-    return _lacks_memory(error.__context__)
 
 
 def return_memory() -> None:

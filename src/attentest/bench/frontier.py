@@ -19,6 +19,7 @@ class Frontier:
     same step; in mixed company each pads its texts to the longest of all (on 20 Newsgroups to 284 words with
     three seeds, to 167 with one), so where they are enough they go by themselves. A company that only
     readings keep apart is waited for: these take seconds, and a fleet of one takes as long as one of twenty.
+    A cell that found no memory is handed out again once fewer cells are running than were then.
     """
 
     def __init__(
@@ -31,12 +32,13 @@ class Frontier:
         self.company = {key: company(cell) for key, cell in cells.items()}
         self.waiting = {key: {k for k in cell.inputs.values() if k in cells} for key, cell in cells.items()}
         self.running: set[str] = set()
+        self.crowd: dict[str, int] = {}  # how many others ran when the cell found no memory
         self.done: set[str] = set()
         self.failed: dict[str, str] = {}
 
     def take(self) -> list[str]:
         """The next ready cell, with as many of its company as are ready; none while there is none."""
-        ready = [key for key, inputs in self.waiting.items() if inputs <= self.done]
+        ready = [key for key, inputs in self.waiting.items() if inputs <= self.done and self._has_room(key)]
         gathering = self._gathering(ready)
         ready = [key for key in ready if self.company[key] not in gathering]
         if not ready:
@@ -67,6 +69,9 @@ class Frontier:
         alike = [each for each in job if self.cells[each].config.get("seed") == seed]
         return alike if len(alike) >= ENOUGH else job
 
+    def _has_room(self, key: str) -> bool:
+        return key not in self.crowd or len(self.running) < self.crowd[key]
+
     def is_over(self) -> bool:
         """Nothing left to hand out, nothing unfinished."""
         return not self.waiting and not self.running
@@ -76,9 +81,20 @@ class Frontier:
         if event.kind == "done":
             self.running.discard(event.key)
             self.done.add(event.key)
+        elif event.kind == "postponed":
+            self.running.discard(event.key)
+            self._postpone(event)
         elif event.kind in ("failed", "refused"):
             self.running.discard(event.key)
             self._fail(event.key, event.detail.get("error") or event.detail["message"])
+
+    def _postpone(self, event: Event) -> None:
+        """Where no other is running there is nobody to wait for."""
+        if not self.running:
+            self._fail(event.key, event.detail["error"])
+            return
+        self.waiting[event.key] = set()
+        self.crowd[event.key] = len(self.running)
 
     def _fail(self, key: str, error: str) -> None:
         self.failed[key] = error

@@ -95,8 +95,8 @@ def run_cells(
         frontier.hear(event)
         if event.kind == "refused":
             raise _Refused(event)
-        if event.kind == "failed" and not event.detail.get("traceback"):
-            store.fail(event.key, event.detail["error"], "")
+        if event.kind in ("failed", "postponed") and event.key in frontier.failed:
+            store.fail(event.key, event.detail["error"], event.detail.get("traceback", ""))
         if watcher is not None:
             watcher.heard(event)
 

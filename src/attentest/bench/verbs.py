@@ -171,5 +171,5 @@ def run_one(prefix: str, store_url: str, *, device: str = "auto") -> Document:
     if last.kind == "refused":
         said = last.detail
         raise Refusal(said["what"], got=said["got"], needs=said["needs"], way_out=said["way_out"])
-    failed = [{"cell": key, "error": last.detail["error"]}] if last.kind == "failed" else []
+    failed = [{"cell": key, "error": last.detail["error"]}] if last.kind != "done" else []
     return {"cell": key, "stage": cell.stage, "failed": failed}

@@ -191,18 +191,31 @@ def do(key: str, store: Store, device: str, report: Report = lambda detail: None
 
 
 def attempt(key: str, store: Store, device: str, on_event: OnEvent) -> None:
-    """`do`, with what happened told as events: a failure is kept in the store, the study goes on."""
+    """`do`, with what happened told as events: a failure is kept in the store, the study goes on.
+
+    A cell that found no memory on the GPU is no failure of its own while other cells hold some.
+    """
     try:
         do(key, store, device, lambda detail: on_event(Event("progress", key, detail)))
     except Refusal as refusal:
         on_event(Event("refused", key, refusal.as_json()))
     except Exception as error:  # noqa: BLE001  the engine's edge: whatever a cell raises is its failure
         trace = traceback.format_exc()
-        sentence = f"{type(error).__name__}: {error}"
-        store.fail(key, sentence, trace)
-        on_event(Event("failed", key, {"error": sentence, "traceback": trace}))
+        said = {"error": f"{type(error).__name__}: {error}", "traceback": trace}
+        if lacks_memory(error):
+            on_event(Event("postponed", key, said))
+            return
+        store.fail(key, said["error"], trace)
+        on_event(Event("failed", key, said))
     else:
         on_event(Event("done", key))
+
+
+def lacks_memory(error: BaseException | None) -> bool:
+    """Whether it came of this; a recording that finds no memory ends in another error, about recordings."""
+    if error is None or isinstance(error, torch.OutOfMemoryError):
+        return error is not None
+    return lacks_memory(error.__context__)
 
 
 def best_device(asked: str) -> str:

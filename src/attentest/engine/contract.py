@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-Kind = Literal["begun", "progress", "done", "failed", "refused", "retried"]
+Kind = Literal["begun", "progress", "done", "failed", "refused", "retried", "postponed"]
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class Local:
                     self._bury(worker, alive, deaths, again, on_event)
                     continue
                 worker.has_spoken = True
-                if event.kind in ("done", "failed", "refused") and event.key in worker.job:
+                if event.kind in ("done", "failed", "refused", "postponed") and event.key in worker.job:
                     worker.job.remove(event.key)
                 on_event(event)
             finished = True

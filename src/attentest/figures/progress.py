@@ -93,7 +93,9 @@ class ProgressBars:
         elif event.key in self.running:
             self.bars.remove_task(self.running.pop(event.key))
             self.shares[event.key] = 1.0
-        if event.kind in ("failed", "retried"):
+        if event.kind in ("retried", "postponed"):
+            self.shares.pop(event.key, None)
+        if event.kind in ("failed", "retried", "postponed"):
             said = harmless(f"{self._named(event.key)}: {event.detail.get('error')}")
             self.console.print(said, style="red", markup=False, highlight=False)
         done = sum(self._weight(key) * share for key, share in self.shares.items())
