@@ -8,11 +8,13 @@ import pytest
 import torch
 
 from attentest.corpus.vocabulary import Vocabulary
+from attentest.model import fleet
 from attentest.model.building import build
 from attentest.model.catalogue import ENCODERS
 from attentest.model.config import ModelConfig
 from attentest.model.fleet import Fleet, signature
 from attentest.model.imitation import said
+from attentest.model.precision import products_are_fast
 from attentest.model.protocol import resolved
 from attentest.model.stack import ATTENTIONS
 from attentest.model.text_rows import text_rows
@@ -64,6 +66,13 @@ def check_alike(models, corpus, base=None):
 def test_every_encoder(encoder, labels):
     corpus = toy_corpus(labels=labels, lengths=LENGTHS)
     check_alike([made(corpus, encoder=encoder, seed=seed) for seed in (0, 1, 2)], corpus)
+
+
+def test_the_end_is_scored_in_full_precision_and_the_way_there_fast(monkeypatch):
+    corpus, fast, real = toy_corpus(labels=("no", "yes"), lengths=LENGTHS), [], fleet.scores
+    monkeypatch.setattr(fleet, "scores", lambda *said: (fast.append(products_are_fast()), real(*said))[1])
+    Fleet(trainings([made(corpus, encoder="average", projection="sparsemax", epochs=2)], corpus)).run()
+    assert fast == [True, True, False, False]
 
 
 def test_epochs_of_several_passes():

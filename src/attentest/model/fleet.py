@@ -27,7 +27,7 @@ from attentest.model.fleet_plan import Plan
 from attentest.model.fleet_state import gather, scatter
 from attentest.model.lessons import Guides, Lessons
 from attentest.model.losses import IMITATE, TASK, Loss
-from attentest.model.precision import fast_products
+from attentest.model.precision import fast_products, full_precision
 from attentest.model.replayed import Replayed
 from attentest.model.shelf import Rows, Shelf
 from attentest.model.stack import ATTENTIONS, Stack
@@ -234,13 +234,18 @@ class Fleet:
         self.guides = self._guides(self.train, self.dev)
 
     def _score(self, ended: Sequence[Training]) -> None:
-        """Models as they were at the epoch that was kept, on dev and test."""
+        """Models as they were at the epoch that was kept, on dev and test.
+
+        In full precision, as they will be read from the store: at a border of a sparse projection ten bits
+        decide whether a token has weight.
+        """
         for member in ended:
             if member.best is not None:
                 member.model.load_state_dict(member.best)
         stack = Stack([member.model for member in ended])
         for name, shelf in (("dev", self.dev), ("test", self.test)):
-            found = self._scores(stack, shelf, Guides(ended, shelf, self.device))
+            with full_precision():
+                found = self._scores(stack, shelf, Guides(ended, shelf, self.device))
             for member, own in zip(ended, found, strict=True):
                 member.record.scores[name] = own
 
