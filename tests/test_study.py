@@ -434,7 +434,9 @@ def test_a_cell_that_finds_no_memory_though_alone_is_kept_as_a_failure(fresh, tm
     assert broken["error"] == "OutOfMemoryError: tried to allocate all there is"
     assert needy["error"] == f"it needs {broken['cell'][:12]}, which failed"
     assert "in greedy" in Store(fresh).failures()[broken["cell"]]["traceback"]
+    shutil.rmtree(Path(fresh) / "failures")
     assert run_one(broken["cell"], fresh, device="cpu")["failed"] == [broken]
+    assert list(Store(fresh).failures()) == [broken["cell"]]
 
 
 class Killer(Onlooker):

@@ -171,5 +171,7 @@ def run_one(prefix: str, store_url: str, *, device: str = "auto") -> Document:
     if last.kind == "refused":
         said = last.detail
         raise Refusal(said["what"], got=said["got"], needs=said["needs"], way_out=said["way_out"])
+    if last.kind == "postponed":  # for nothing: no other cell is run here
+        store.fail(key, last.detail["error"], last.detail["traceback"])
     failed = [{"cell": key, "error": last.detail["error"]}] if last.kind != "done" else []
     return {"cell": key, "stage": cell.stage, "failed": failed}
