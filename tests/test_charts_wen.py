@@ -23,7 +23,7 @@ from attentest.findings import information_ablation as ablation
 from attentest.findings import information_sensitivity as sensitivity
 from attentest.refusal import Refusal
 from attentest.report.compare import compare
-from attentest.report.over_settings import changes, flatness, over_settings, trainings
+from attentest.report.over_settings import OURS, changes, flatness, over_settings, trainings
 from attentest.report.points import grid_points
 from attentest.report.stored import Stored
 from attentest.report.study_pictures import study_pictures
@@ -205,6 +205,23 @@ def test_published_averages_and_counts_are_laid_beside_ours(store):
     document = compare("wen-2022", store, {})
     assert len(document["over_settings"]) == 25 and "NaN" not in json.dumps(document)
     assert compare("jain-wallace-2019", store, {})["over_settings"] == []
+
+
+def test_a_setting_counts_once_however_many_seeds_it_has():
+    taus = {"sst": [0.0, 0.2, 0.1, 0.1, 0.1], "imdb": [0.9, 0.8, 1.0], "snli": [0.6]}
+    rows = [
+        (corpus, "bilstm", "dot", seed, tau, 0.5) for corpus in taus for seed, tau in enumerate(taus[corpus])
+    ]
+    table = pd.DataFrame(rows, columns=["corpus", "encoder", "attention", "seed", "tau", "entropy"])
+    ours, low, high = OURS["mean_weighted_tau"](table)
+    assert ours == pytest.approx((0.1 + 0.9 + 0.6) / 3) and 0.05 < low < 0.3 and 0.75 < high < 0.98
+    one_seed = OURS["mean_weighted_tau"](table[table["seed"] == 0])
+    assert one_seed[0] == pytest.approx(0.5) and one_seed[1] < 0.3 < 0.7 < one_seed[2]
+    assert math.isnan(OURS["mean_weighted_tau"](table[table["corpus"] == "snli"])[1])
+    pairs = [0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0, 0, 0], [0.1, 0.1, 0.2]
+    mean = OURS["mean_abs_tau_diff_between_seeds"](table)[0]
+    assert mean == pytest.approx((np.mean(pairs[0]) + np.mean(pairs[1])) / 2)
+    assert OURS["max_tau_diff_between_seeds"](table)[0] == pytest.approx(0.2)
 
 
 def test_every_number_over_settings_is_shown_and_none_is_compared_twice():

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from attentest.findings.flatness import Flatness, flatness_finding
-from attentest.findings.interval import PerDraw, Weights, bootstrap
 from attentest.findings.orders import LITTLE, tau_of
 from attentest.findings.record import Finding
 from attentest.report.papers import WEN
@@ -27,6 +26,7 @@ from attentest.studies.recipe import Study
 COLUMNS = ("corpus", "encoder", "attention", "seed", "tau", "entropy")
 SETTING = ["corpus", "encoder", "attention"]
 GUMBEL = "gumbel 0.8"
+DRAWS = 1000
 ALL = "all"
 TASKS = {
     "Classification": ("sst", "imdb", "adr", "20news", "agnews", "mimic-diabetes", "mimic-anemia"),
@@ -135,26 +135,24 @@ Numbers = tuple[float, float, float]  # an estimate and its interval
 
 
 def _mean(settings: pd.DataFrame) -> Numbers:
-    samples = [_sample(of_seed) for _, of_seed in settings.groupby("seed")]
-    estimate = float(np.mean([sample.tau.mean() for sample in samples]))
-    ids = [sample.ids for sample in samples]
-    low, high, _ = bootstrap(samples, ids, _mean_tau, rng=np.random.default_rng(0))
-    return estimate, low, high
-
-
-def _mean_tau(sample: Flatness, weights: Weights) -> PerDraw:
-    return weights @ sample.tau / weights.sum(axis=1)
+    """A setting counts once, however many seeds it has; settings are resampled, and the seeds of each."""
+    of_setting = [taus.to_numpy() for _, taus in settings.groupby(SETTING)["tau"]]
+    estimate = float(np.mean([taus.mean() for taus in of_setting]))
+    if len(settings) < 2:
+        return estimate, math.nan, math.nan
+    rng = np.random.default_rng(0)
+    drawn = np.stack([rng.choice(taus, (DRAWS, len(taus))).mean(axis=1) for taus in of_setting], axis=1)
+    chosen = rng.integers(len(of_setting), size=drawn.shape)
+    low, high = np.percentile(np.take_along_axis(drawn, chosen, axis=1).mean(axis=1), [2.5, 97.5])
+    return estimate, float(low), float(high)
 
 
 def _between_seeds(take: Callable[[list[float]], float]) -> Callable[[pd.DataFrame], Numbers]:
-    """How much tau differs between two seeds of a setting: of all pairs of all settings."""
+    """How much tau differs between two seeds: of all pairs of a setting, and then of all settings."""
 
     def of(settings: pd.DataFrame) -> Numbers:
-        apart = [
-            abs(one - other)
-            for _, own in settings.groupby(SETTING)
-            for one, other in combinations(own["tau"], 2)
-        ]
+        pairs = [list(combinations(taus, 2)) for _, taus in settings.groupby(SETTING)["tau"]]
+        apart = [take([abs(one - other) for one, other in own]) for own in pairs if own]
         return (take(apart) if apart else math.nan), math.nan, math.nan
 
     return of
