@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from attentest.findings.flatness import Flatness, flatness_finding
+from attentest.findings.interval import bootstrap, weighted_mean
 from attentest.findings.orders import LITTLE, tau_of
 from attentest.findings.record import Finding
 from attentest.report.papers import WEN
@@ -26,7 +27,6 @@ from attentest.studies.recipe import Study
 COLUMNS = ("corpus", "encoder", "attention", "seed", "tau", "entropy")
 SETTING = ["corpus", "encoder", "attention"]
 GUMBEL = "gumbel 0.8"
-DRAWS = 1000
 ALL = "all"
 TASKS = {
     "Classification": ("sst", "imdb", "adr", "20news", "agnews", "mimic-diabetes", "mimic-anemia"),
@@ -135,16 +135,11 @@ Numbers = tuple[float, float, float]  # an estimate and its interval
 
 
 def _mean(settings: pd.DataFrame) -> Numbers:
-    """A setting counts once, however many seeds it has; settings are resampled, and the seeds of each."""
-    of_setting = [taus.to_numpy() for _, taus in settings.groupby(SETTING)["tau"]]
-    estimate = float(np.mean([taus.mean() for taus in of_setting]))
-    if len(settings) < 2:
-        return estimate, math.nan, math.nan
-    rng = np.random.default_rng(0)
-    drawn = np.stack([rng.choice(taus, (DRAWS, len(taus))).mean(axis=1) for taus in of_setting], axis=1)
-    chosen = rng.integers(len(of_setting), size=drawn.shape)
-    low, high = np.percentile(np.take_along_axis(drawn, chosen, axis=1).mean(axis=1), [2.5, 97.5])
-    return estimate, float(low), float(high)
+    """A setting counts once, however many seeds it has; settings and seeds are resampled."""
+    of_setting = [own for _, own in settings.groupby(SETTING)]
+    taus, seeds = ([own[name].to_numpy() for own in of_setting] for name in ("tau", "seed"))
+    low, high, _ = bootstrap(taus, seeds, weighted_mean, rng=np.random.default_rng(0))
+    return float(np.mean([own.mean() for own in taus])), low, high
 
 
 def _between_seeds(take: Callable[[list[float]], float]) -> Callable[[pd.DataFrame], Numbers]:
