@@ -92,8 +92,9 @@ class ProgressBars:
             self._advance(event)
         elif event.key in self.running:
             self.bars.remove_task(self.running.pop(event.key))
+        if event.kind in ("done", "failed", "refused"):
             self.shares[event.key] = 1.0
-        if event.kind in ("retried", "postponed"):
+        elif event.kind in ("retried", "postponed"):
             self.shares.pop(event.key, None)
         if event.kind in ("failed", "retried", "postponed"):
             said = harmless(f"{self._named(event.key)}: {event.detail.get('error')}")
