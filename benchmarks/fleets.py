@@ -22,6 +22,7 @@ from attentest.model.training import Training
 from benchmarks.made import Row, line, made_corpus, seconds
 
 OUT = Path(__file__).parents[1] / "docs" / "benchmarks-gpu.md"
+ENCODERS = ("bilstm", "cnn", "average", "bigru", "transformer")
 MODELS, ALONE = 48, 3  # of so many trainings the first few are timed alone; the rest is arithmetic
 
 
@@ -42,7 +43,7 @@ def rows() -> list[Row]:
     made = made_corpus(train=6354)
     corpus = Corpus(**{**vars(made), "train": made.train[:-1]})
     vocabulary = Vocabulary.build(made.train)
-    return [epoch(corpus, vocabulary, encoder) for encoder in ("bilstm", "cnn", "average", "bigru")]
+    return [epoch(corpus, vocabulary, encoder) for encoder in ENCODERS]
 
 
 def epoch(corpus: Corpus, vocabulary: Vocabulary, encoder: str) -> Row:

@@ -18,11 +18,17 @@ from attentest.model.projection import gumbel_draws
 from attentest.model.shelf import Shelf
 from attentest.model.training import Training
 
+MARKERS = 2  # before and after a text
+
 
 def roomy(longest: int) -> int:
-    """The next of a few widths: every width is recorded by itself, and an eighth of padding costs less."""
-    step = max(8, 2 ** (longest.bit_length() - 3))
-    return -(-longest // step) * step
+    """The next of a few widths: every width is recorded by itself, and an eighth of padding costs less.
+
+    With its two markers a text is a multiple of 8 wide, as products of places with places like it.
+    """
+    framed = longest + MARKERS
+    step = max(8, 2 ** (framed.bit_length() - 3))
+    return -(-framed // step) * step - MARKERS
 
 
 class Plan:

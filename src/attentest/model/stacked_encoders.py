@@ -9,10 +9,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from attentest.model.encoders import Convolutional, Encoder, Recurrent
+from attentest.model.encoders import Convolutional, Encoder, Recurrent, Transformer
 from attentest.model.recurrence_gru import StackedGRU
 from attentest.model.recurrence_stacked import StackedLSTM
 from attentest.model.shifted import ShiftedSum
+from attentest.model.stacked_transformer import encode_transformer
 
 Own = Mapping[str, Tensor]  # the parameters of one part, by their names within it, each with an axis `model`
 Vectors = Float[Tensor, "model batch place emb"]
@@ -26,6 +27,8 @@ def encode(encoder: Encoder, own: Own, embedded: Vectors, present: There) -> Enc
         return _recurrent(encoder, own, embedded, present)
     if isinstance(encoder, Convolutional):
         return _convolutional(encoder, own, embedded, present)
+    if isinstance(encoder, Transformer):
+        return encode_transformer(encoder, own, embedded, present)
     return vmap(_any_encoder(encoder))(dict(own), embedded, present)
 
 
