@@ -77,6 +77,21 @@ def one_epoch(training: Training) -> Callable[[], None]:
     return run
 
 
+def frozen_epoch(corpus: Corpus, vocabulary: Vocabulary) -> Row:
+    """All but attention frozen: reading at every step, beside reading at the first (not timed)."""
+    config = resolved(
+        ModelConfig(encoder="bilstm", epochs=3, freeze=("embedding", "encoder", "decoder")),
+        family="classification",
+        classes=2,
+        has_query=False,
+    )
+    training = Training(build(config, corpus, vocabulary), corpus)
+    held = seconds(one_epoch(training), 3)
+    training.reader.holds = False
+    plain = seconds(one_epoch(training), 2)
+    return "training epoch, bilstm frozen below its attention", plain, held, "attention's own products"
+
+
 def hierarchical_epoch(corpus: Corpus, vocabulary: Vocabulary) -> Row:
     """640 documents of about 120 words in sentences of 6 to 30."""
     texts = [corpus.train[n : n + 7] for n in range(0, 7 * 640, 7)]
@@ -205,6 +220,7 @@ def main() -> None:
         training_epoch(corpus, vocabulary, "bilstm", "arithmetic: matrix products are over half"),
         training_epoch(corpus, vocabulary, "average", "row-sparse Adam a third, the backward pass a quarter"),
         hierarchical_epoch(corpus, vocabulary),
+        frozen_epoch(corpus, vocabulary),
         optimiser_step(vocabulary),
         *gradients.rows(),
         *erasure.rows(),

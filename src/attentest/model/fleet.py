@@ -25,12 +25,13 @@ from attentest.model.config import ModelConfig
 from attentest.model.decoder import distribution
 from attentest.model.fleet_plan import Plan
 from attentest.model.fleet_state import gather, scatter
+from attentest.model.held_states import held_states
 from attentest.model.lessons import Guides, Lessons
 from attentest.model.losses import IMITATE, TASK, Loss
 from attentest.model.precision import fast_products, full_precision
 from attentest.model.replayed import Replayed
 from attentest.model.shelf import Rows, Shelf
-from attentest.model.stack import ATTENTIONS, Stack
+from attentest.model.stack import ATTENTIONS, Read, Stack, StackedBatch
 from attentest.model.stacked_adam import StackedAdam
 from attentest.model.stacked_hierarchy import Measures
 from attentest.model.stacked_rows import StackedRows
@@ -99,6 +100,7 @@ class Fleet:
         gather(self.members, self.optimiser, self.rows)
         self.lessons = Lessons(self.members, self.train, self.device)
         self.guides = self._guides(self.train, self.dev)
+        self.held = held_states(self.stack, self.train, frozen_words=self.rows is None)
         self.losses = torch.zeros(len(self.members), dtype=torch.float64, device=self.device)
         self.learn = Replayed(self._learn)
         self._saved, self._cost = time.monotonic(), 0.0
@@ -183,6 +185,19 @@ class Fleet:
         room = Measures(*map(len, more)) if self.stack.is_hierarchical() else None
         noise = more[0] if more and room is None else None
         batch = self.train.batch(rows, longest, room=room, stored=stored, noise=noise)
+        looked = named = None
+        if self.held is not None:
+            read = self.held.read(rows, batch)
+        else:
+            read, looked, named = self._read(batch)
+        weights = self.stack.weigh(read, batch)
+        logits = self.stack.decide(read, weights, batch)
+        losses = self.lessons.losses(logits, weights, rows)
+        self._descend(losses.sum(), looked, named)
+        self.losses += self.lessons.summed(losses.detach(), rows)
+
+    def _read(self, batch: StackedBatch) -> tuple[Read, Float[Tensor, "row emb"], Int[Tensor, " row"]]:
+        """What the members make of a batch, the words' vectors they made it of, and which rows these are."""
         frames = self.stack.frames(batch)
         # Every batch reads the markers, even if its encoder does not: decay acts on what is read.
         words = [*(places for places, _ in frames), self.markers.expand(len(self.members), 1, -1)]
@@ -193,22 +208,19 @@ class Fleet:
             self.rows.catch_up(named)
         looked = self.stack.table[numbered].requires_grad_(self.rows is not None)
         found = iter(looked.split([each.numel() for each in words]))
-        read = self.stack.read(batch, frames, lambda asked: next(found).view(*asked.shape, -1))
-        weights = self.stack.weigh(read, batch)
-        logits = self.stack.decide(read, weights, batch)
-        losses = self.lessons.losses(logits, weights, rows)
-        self._descend(losses.sum(), looked, named)
-        self.losses += self.lessons.summed(losses.detach(), rows)
+        return self.stack.read(batch, frames, lambda asked: next(found).view(*asked.shape, -1)), looked, named
 
-    def _descend(self, loss: Tensor, looked: Float[Tensor, "row emb"], named: Int[Tensor, " row"]) -> None:
+    def _descend(self, loss: Tensor, looked: Tensor | None, named: Tensor | None) -> None:
+        """One step of everything that moves; rows of the table are words that were looked at."""
         names = [name for name, parameter in self.stack.parameters.items() if parameter.requires_grad]
         leaves = [self.stack.parameters[name] for name in names]
-        leaves += [] if self.rows is None else [looked]
+        if self.rows is not None and looked is not None:
+            leaves.append(looked)
         slopes = dict(zip([*names, ""], torch.autograd.grad(loss, leaves, allow_unused=True), strict=False))
         of_rows = slopes.pop("", None)
         moving = {name: slope for name, slope in slopes.items() if slope is not None}
         self.optimiser.step(list(moving), list(moving.values()))
-        if self.rows is not None and of_rows is not None:
+        if self.rows is not None and named is not None and of_rows is not None:
             self.rows.move(named, of_rows)
 
     def _let_go(self, on_end: Callable[[Training], None]) -> None:
@@ -231,6 +243,8 @@ class Fleet:
         if self.rows is not None:
             self.rows.keep(self.stack.table, self.stack.blocks(index))
         self.lessons.keep(index)
+        if self.held is not None:
+            self.held.keep(index)
         self.guides = self._guides(self.train, self.dev)
 
     def _score(self, ended: Sequence[Training]) -> None:

@@ -178,6 +178,17 @@ class AttentionModel(nn.Module):
         query = None
         if self.query_encoder is not None:
             query = self._read_query(batch, asked)
+        return self.attend(batch, embeddings, encoded, query, rng)
+
+    def attend(
+        self,
+        batch: Batch,
+        embeddings: Embedded,
+        encoded: Encoded,
+        query: Query | None,
+        rng: torch.Generator | None = None,
+    ) -> Reading:
+        """The half of `read` that comes after encoding: score the states, and weigh them."""
         hidden, mask = encoded.hidden, batch.mask if encoded.mask is None else encoded.mask
         if self.attention is None:  # the last state is the only unit there is
             hidden, mask = encoded.last[:, None], mask[:, :1]

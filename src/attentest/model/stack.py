@@ -135,6 +135,12 @@ class Stack:
 
     def read(self, batch: StackedBatch, frames: Sequence[Framed], look_up: LookUp) -> Read:
         """Encode the texts and score their units."""
+        return self.score(*self.encode(batch, frames, look_up))
+
+    def encode(
+        self, batch: StackedBatch, frames: Sequence[Framed], look_up: LookUp
+    ) -> tuple[States, Bool[Tensor, "model batch unit"], Float[Tensor, "model batch hidden"] | None]:
+        """The states of the units, which units there are, and the queries where there are some."""
         mask = batch.mask
         if isinstance(self.first.encoder, Hierarchical):
             assert batch.sentences is not None and batch.room is not None
@@ -147,6 +153,15 @@ class Stack:
         query = None
         if self.first.query_encoder is not None:
             _, query = self._encode("query_encoder", frames[1], look_up)
+        return hidden, mask, query
+
+    def score(
+        self,
+        hidden: States,
+        mask: Bool[Tensor, "model batch unit"],
+        query: Float[Tensor, "model batch hidden"] | None,
+    ) -> Read:
+        """What attention makes of the states before it weighs them."""
         attention = self.first.attention
         assert attention is not None
         given = (hidden,) if query is None else (hidden, query)

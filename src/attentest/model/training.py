@@ -25,6 +25,7 @@ from attentest.findings.performance import scores
 from attentest.model.building import training_split
 from attentest.model.config import PARTS
 from attentest.model.decoder import distribution
+from attentest.model.held_reading import TrainingReader
 from attentest.model.imitation import Said
 from attentest.model.objective import objective
 from attentest.model.optimiser import RowAdam, shrink
@@ -86,11 +87,8 @@ class Training:
         self.corpus = anonymised(corpus, self.config.omit)
         self.checkpoint, self.on_progress, self.save_every = checkpoint, on_progress, save_every
         assert self.config.epochs is not None and self.config.batch_size and self.config.patience
-        self.epochs, self.batch_size, self.patience = (
-            self.config.epochs,
-            self.config.batch_size,
-            self.config.patience,
-        )
+        self.epochs, self.batch_size = self.config.epochs, self.config.batch_size
+        self.patience = self.config.patience
         # A training beside others on the same corpus does not number its words again.
         numbered: IndexedSplit | None = None if beside is None else beside.train
         self.train: IndexedSplit = training_split(self.config, self.corpus, model.vocabulary, numbered)
@@ -98,6 +96,7 @@ class Training:
             IndexedSplit(self.corpus.dev, model.vocabulary, corpus.labels) if beside is None else beside.dev
         )
         self.objective = objective(model, self.train, base)
+        self.reader = TrainingReader(model, self.train)
         once = math.ceil(len(self.train) / self.batch_size)
         self.passes = math.ceil(self.config.epoch_steps / once)
         self.steps = once * self.passes
@@ -228,7 +227,7 @@ class Training:
         if self.model.projection.name == "gumbel-softmax" or self.config.dropout:
             rng = self.generator(self.step)
         batch = batch.to(self.model.device)
-        reading = self.model.read_distinct(batch, rng=rng)
+        reading = self.reader(rows, batch, rng)
         loss = self.objective(reading, self.model.decide(reading))
         loss.backward()
         if self.config.clip:
