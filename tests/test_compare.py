@@ -472,6 +472,16 @@ def test_models_of_another_study_are_shown_and_not_judged(tmp_path, store):
     assert "patience by default where the study has 5" in other["why"] and "vectors" not in other["why"]
 
 
+def test_models_made_for_another_study_are_not_judged_where_a_study_prescribes_nothing(tmp_path, store):
+    put(store, [finding(estimate=0.4)])
+    put(store, [finding(estimate=0.41)], attention_rates=[1.0, 10.0])
+    own, other = sorted(
+        compared(tmp_path, store, line("SST", TAU, "0.4"))["rows"], key=lambda row: row["ours"]
+    )
+    assert own["agrees"] == "agrees" and other["agrees"] == "not comparable"
+    assert "attention_rates [1.0, 10.0] where the study has none" in other["why"]
+
+
 def test_a_model_is_named_with_its_attention_and_what_is_not_softmax():
     words = {"model": "BiLSTM", "attention": "additive", "projection": "softmax"}
     assert model_of(words) == "BiLSTM + additive"

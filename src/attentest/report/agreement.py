@@ -36,6 +36,9 @@ ONE_DECIMAL = {"pct_both_flip", "pct_only_top_flips", "pct_only_random_flips", "
 # Printed, but not what the files hold (A27): 8, 67 and 421 tokens where there are 37, 95 and 302.
 MISPRINTED = {("avg_length_tokens", corpus) for corpus in ("babi-1", "babi-2", "babi-3")}
 
+# Settings that no corpus's family brings: a model that has one was made for a study that asks for it.
+ASKED_FOR = ("epoch_steps", "attention_rate", "attention_rates", "attention_start", "attention_starts")
+
 NOT_CHECKED = "the published number was recalled and not checked against the paper"
 
 
@@ -111,11 +114,12 @@ def incomparable(number: PublishedNumber, corpus: str, texts: int | None, publis
 def made_otherwise(prescribed: Mapping[str, Any], settings: Mapping[str, Any]) -> Judgement | None:
     """What is said of a model that was not trained as the study trains its models; another study's is shown.
 
-    Vectors are everybody's own, and every row names them.
+    Vectors are everybody's own, and every row names them. A study that prescribes nothing has the protocol.
     """
+    asked = {**dict.fromkeys(ASKED_FOR), **prescribed}
     other = [
-        f"{name} {settings.get(name, 'by default')} where the study has {value}"
-        for name, value in prescribed.items()
+        f"{name} {settings.get(name, 'by default')} where the study has {'none' if value is None else value}"
+        for name, value in asked.items()
         if name != "vectors" and settings.get(name) != value
     ]
     return Judgement("not comparable", f"trained otherwise: {', '.join(other)}") if other else None
