@@ -144,7 +144,14 @@ def test_a_mistake_of_ours_is_said_and_shown(app, capsys, monkeypatch):
     with served(app) as address:
         status, _, body = fetched(address, "/")
     assert status == 500 and "mistake" in json.loads(body)["error"]["message"]
-    assert "ZeroDivisionError: ours" in capsys.readouterr().err
+    shown = []
+
+    def is_shown():
+        """The server writes it after it has answered, line by line."""
+        shown.append(capsys.readouterr().err)
+        return "ZeroDivisionError: ours" in "".join(shown)
+
+    assert eventually(is_shown)
 
 
 def test_many_ask_at_once(app):
