@@ -23,7 +23,8 @@ CLAIM = Claim(
 
 def table(**values):
     row = {"experiment": "permutation", "measure": "median-output-change", "group": "overall"}
-    return pd.DataFrame([{**row, "estimate": 0.05, "low": 0.04, "high": 0.06, "null": 0.01, **values}])
+    numbers = {"estimate": 0.05, "low": 0.04, "high": 0.06, "null": 0.01, "seed_std": 0.0}
+    return pd.DataFrame([{**row, **numbers, "seeds": 3, "why": "", **values}])
 
 
 def claim(supported_if, refuted_if="estimate < -9", **changes):
@@ -212,7 +213,9 @@ def test_a_comparison_without_the_other_model_is_undecided():
     assert verdict(claim("difference > -9"), table()).verdict == "undecided"
 
 
-@pytest.mark.parametrize("axes", [{"where": {"colour": ["red"]}}, {"against": {"seed": "1"}}])
+@pytest.mark.parametrize(
+    "axes", [{"where": {"colour": ["red"]}}, {"against": {"seed": "1"}}, {"where": {"group": ["overall"]}}]
+)
 def test_an_axis_that_does_not_exist_is_refused(axes):
     with pytest.raises(Refusal, match="encoder"):
         claim("estimate < 1", **axes)
@@ -221,6 +224,80 @@ def test_an_axis_that_does_not_exist_is_refused(axes):
 def test_a_mode_that_does_not_exist_is_refused():
     with pytest.raises(Refusal, match="corrected, as-published"):
         claim("estimate < 1", mode="published")
+
+
+# --- claims that rest on few seeds
+
+
+def of_seeds(seeds, why="", **values):
+    """The finding, and beside it another that all three seeds have."""
+    return pd.concat([table(seeds=seeds, why=why, **values), table(group="predicted=yes", seeds=3)])
+
+
+@pytest.mark.parametrize("seeds, said", [(1, "1 seed"), (0, "no seed")])
+def test_one_seed_of_several_decides_nothing(seeds, said):
+    found = verdict(CLAIM, of_seeds(seeds, "no adversary gets so far"))
+    assert found.verdict == "undecided"
+    assert found.reason == f"it rests on {said} of the 3 (no adversary gets so far)"
+    assert verdict(CLAIM, of_seeds(seeds)).reason == f"it rests on {said} of the 3"
+
+
+def test_two_seeds_of_three_decide_and_so_does_the_only_one_of_a_study():
+    assert verdict(CLAIM, of_seeds(2)).verdict == "supported"
+    assert verdict(CLAIM, table(seeds=1, seed_std=math.nan)).verdict == "supported"
+
+
+def test_nor_does_one_seed_of_the_model_it_is_compared_with():
+    about = claim("difference > -9", against={"encoder": "bilstm"})
+    assert verdict(about, table(), of_seeds(3)).verdict == "supported"
+    found = verdict(about, table(), of_seeds(1))
+    assert found.verdict == "undecided"
+    assert found.reason == "beside encoder bilstm: it rests on 1 seed of the 3"
+
+
+# --- claims that take something for granted
+
+
+KEPT = claim("estimate < 0.1", "estimate > 0.1", provided={"tau-p/overall": "estimate < 0.05"})
+
+
+def test_what_is_not_there_is_neither_kept_nor_lost():
+    for estimate in (0.01, 0.5):  # either rule holds
+        own = table(estimate=estimate)
+        assert verdict(KEPT, pd.concat([own, table(measure="tau-p", estimate=0.01)])).verdict != "undecided"
+        found = verdict(KEPT, pd.concat([own, table(measure="tau-p", estimate=0.222)]))
+        assert found.verdict == "undecided"
+        assert found.reason == "it takes estimate < 0.05 of tau-p/overall for granted: estimate 0.222"
+
+
+@pytest.mark.parametrize(
+    "granted, said",
+    [
+        (table(measure="tau-p", estimate=math.nan), "estimate nan"),
+        (
+            table(measure="tau-p", group="untrained"),
+            "0 findings are about permutation/tau-p/overall, not one",
+        ),
+        (table(measure="tau-p", estimate=0.01, seeds=1), "it rests on 1 seed of the 3"),
+    ],
+    ids=["undefined", "absent", "of one seed"],
+)
+def test_what_is_unknown_is_not_granted(granted, said):
+    found = verdict(KEPT, pd.concat([table(), granted]))
+    assert (found.verdict, found.reason.split("for granted: ")[1]) == ("undecided", said)
+
+
+def test_nothing_is_granted_by_a_difference_to_nobody():
+    about = claim("estimate < 1", provided={"median-output-change/overall": "difference < 9"})
+    assert verdict(about, table()).reason.endswith("for granted: difference nan")
+
+
+@pytest.mark.parametrize("granted", ["", "tau-p", "tau-p/", "/overall"])
+def test_what_is_granted_is_a_measure_of_a_group_by_a_rule(granted):
+    with pytest.raises(Refusal, match="measure/group of the same findings"):
+        claim("estimate < 1", provided={granted: "estimate < 1"})
+    with pytest.raises(Refusal, match="comparisons of"):
+        claim("estimate < 1", provided={"tau-p/overall": "estimate is small"})
 
 
 # --- claims put to findings
@@ -289,6 +366,26 @@ def test_of_several_rivals_the_one_made_most_alike_counts(part):
         assert answers(BETTER, own=own, **cells) == {"own": "supported"}
 
 
+SHUFFLED = claim("difference > 0.1", "difference < 0.1", against={"group": "shuffled labels"})
+
+
+def test_a_group_is_compared_with_another_of_the_same_findings():
+    own = evidence(0.5)
+    control = table(group="shuffled labels", estimate=0.1)
+    both = replace(own, table=pd.concat([own.table, control]))
+    assert SHUFFLED.is_about(POINT) and SHUFFLED.other(POINT) == POINT
+    assert not claim("estimate < 1", against={"group": "overall"}).is_about(POINT), "nor with itself"
+    # The name decides between equals elsewhere, but nothing is as near to findings as they themselves.
+    twin = replace(own, table=pd.concat([own.table, control.assign(estimate=0.5)]))
+    assert answers(SHUFFLED, z=both) == {"z": "supported"}
+    assert answers(SHUFFLED, a=twin, z=both) == {"a": "refuted", "z": "supported"}
+    alone = dict(judged([SHUFFLED], {"z": own}))["z"]
+    assert alone.reason == (
+        "beside group shuffled labels:"
+        " 0 findings are about permutation/median-output-change/shuffled labels, not one"
+    )
+
+
 # --- claims put to models that have learnt nothing
 
 
@@ -336,3 +433,67 @@ def test_nor_is_anything_compared_with_a_model_at_chance():
 def test_a_claim_about_scores_is_asked_of_models_at_chance():
     about = claim("low > 0.5", "low < 0.5", statistic="performance/accuracy/overall")
     assert answers(about, scores=scores(0.45)) == {"scores": "refuted"}
+
+
+# --- claims put to what an experiment made of models, where that has learnt nothing
+
+
+def sibling(base, own, *, group="lambda 1", called="overall", measure="median-output-change", **more):
+    """Findings of a sibling of the model, with the lower ends of both accuracies; their null is one half."""
+    asked = evidence(0.05)
+    rows = [
+        table(group=group, measure=measure),
+        *(
+            table(group=name, measure="accuracy", estimate=low + 0.05, low=low, high=low + 0.1, null=0.5)
+            for name, low in ((called, base), (group, own))
+        ),
+        *(table(group=name, measure="auc", low=low, null=0.5) for name, low in more.items()),
+    ]
+    return replace(asked, table=pd.concat(rows))
+
+
+OF_SIBLING = claim("estimate < 0.1", "estimate > 0.1", statistic="permutation/median-output-change/lambda 1")
+
+
+@pytest.mark.parametrize("called", ["overall", "trained"])
+def test_of_siblings_at_chance_nothing_is_asked(called):
+    said = dict(judged([OF_SIBLING], {"here": sibling(0.7, 0.45, called=called)}))["here"]
+    assert said.verdict == "undecided"
+    assert said.reason == "lambda 1 is at chance: accuracy 0.500 [0.450, 0.550], null 0.500"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        sibling(0.7, 0.51),
+        sibling(0.7, math.nan),
+        sibling(0.45, 0.45),
+        sibling(0.7, 0.45, **{"overall": 0.8, "lambda 1": 0.6}),
+    ],
+    ids=["learnt", "undefined", "accuracy cannot tell", "ranked"],
+)
+def test_siblings_that_have_learnt_or_whose_scores_cannot_tell_are_asked(made):
+    assert answers(OF_SIBLING, here=made) == {"here": "supported"}
+
+
+@pytest.mark.parametrize("measure", ["accuracy-change", "f1-lost", "output-tvd-halved"])
+def test_what_chance_is_an_answer_to_is_asked_of_siblings_at_chance(measure):
+    about = replace(OF_SIBLING, statistic=f"permutation/{measure}/lambda 1")
+    assert answers(about, here=sibling(0.7, 0.45, measure=measure)) == {"here": "supported"}
+
+
+@pytest.mark.parametrize("control", ["untrained", "shuffled labels"])
+def test_a_control_is_asked_although_it_has_learnt_nothing(control):
+    about = replace(OF_SIBLING, statistic=f"permutation/median-output-change/{control}")
+    assert answers(about, here=sibling(0.7, 0.45, group=control)) == {"here": "supported"}
+    beside = sibling(0.7, 0.45, group=control)
+    own = replace(beside, table=pd.concat([beside.table, table(estimate=0.5)]))
+    assert answers(replace(SHUFFLED, against={"group": control}), here=own) == {"here": "supported"}
+
+
+def test_nor_is_anything_compared_with_a_sibling_at_chance():
+    better = replace(BETTER, statistic=OF_SIBLING.statistic, refuted_if="difference < 0.2")
+    own, rival = sibling(0.7, 0.6), sibling(0.7, 0.45)
+    rival = replace(rival, config={**rival.config, "encoder": "bilstm"})
+    said = dict(judged([better], {"own": own, "rival": rival}))["own"]
+    assert said.reason.startswith("lambda 1 is at chance")

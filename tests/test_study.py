@@ -614,6 +614,7 @@ def test_every_claim_of_the_package_is_on_what_its_study_measures(name):
     for written in study.claim:
         claim = Claim(**written.model_dump())
         assert (claim.parts[0], claim.mode) in run and card(*claim.parts[:2])
+        assert all(card(claim.parts[0], granted.partition("/")[0]) for granted in claim.provided)
 
 
 def test_serrano_and_smith_are_asked_in_both_modes():

@@ -19,12 +19,14 @@ from scipy import stats
 from attentest.refusal import Refusal, look_up
 
 AXES = ("corpus", "encoder", "attention", "projection")
+GROUP = "group"  # what a claim may be held against beside axes: other models of the same findings
 MODES = ("corrected", "as-published")
 RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 MEASURED = ("estimate", "low", "high", "null")
 # excess = estimate - null; the others are of the difference to another model's estimate, if there is one.
 QUANTITIES = (*MEASURED, "excess", "difference", "difference_low", "difference_high", "apart")
 NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+LEAST_SEEDS = 2  # one seed's interval knows of texts alone, where others of its study know of seeds, too
 SENTENCE = re.compile(rf"({'|'.join(QUANTITIES)}) *(<=|>=|<|>) *({NUMBER})")
 
 
@@ -55,6 +57,8 @@ class Claim:
     cite: str = ""
     where: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the grid points it is about
     against: Mapping[str, str] = field(default_factory=dict)  # what the model it is compared with has instead
+    # What it takes for granted: measure/group of the same findings, and the rule that must hold there.
+    provided: Mapping[str, str] = field(default_factory=dict)
     mode: str = "corrected"  # of the experiment: what the published code's errors made decides only if asked
 
     def __post_init__(self) -> None:
@@ -65,20 +69,35 @@ class Claim:
                 needs="experiment/measure/group",
                 way_out='Write for example "permutation/median-output-change/overall".',
             )
-        parse(self.supported_if)
-        parse(self.refuted_if)
+        for rule in (self.supported_if, self.refuted_if, *self.provided.values()):
+            parse(rule)
         look_up(self.mode, dict.fromkeys(MODES), f"mode in claim {self.says!r}:")
-        for axis in (*self.where, *self.against):
-            look_up(axis, dict.fromkeys(AXES), f"axis in claim {self.says!r}:")
+        for known, axes in ((AXES, self.where), ((*AXES, GROUP), self.against)):
+            for axis in axes:
+                look_up(axis, dict.fromkeys(known), f"axis in claim {self.says!r}:")
+        for granted in self.provided:
+            if not all(granted.partition("/")):
+                raise Refusal(
+                    f"claim {self.says!r}",
+                    got=f"provided {granted!r}",
+                    needs="measure/group of the same findings",
+                    way_out='Write for example provided = { "tau-p/overall" = "estimate < 0.05" }.',
+                )
 
     def is_about(self, point: Mapping[str, str]) -> bool:
         """Whether the claim speaks of this grid point; a model is not compared with itself."""
         spoken_of = all(point[axis] in names for axis, names in self.where.items())
-        return spoken_of and not (self.against and self.other(point) == dict(point))
+        itself = self.other(point) == dict(point) and self.other_group == self.parts[2]
+        return spoken_of and not (self.against and itself)
 
     def other(self, point: Mapping[str, str]) -> dict[str, str]:
         """The grid point this one is compared with."""
-        return {**point, **self.against}
+        return {**point, **{axis: name for axis, name in self.against.items() if axis != GROUP}}
+
+    @property
+    def other_group(self) -> str:
+        """The group it is compared with; its own, unless the claim names another."""
+        return self.against.get(GROUP, self.parts[2])
 
     @property
     def parts(self) -> tuple[str, str, str]:
@@ -115,25 +134,56 @@ def verdict(claim: Claim, findings: pd.DataFrame, others: pd.DataFrame | None = 
 
     `others` are the findings of the model it is compared with.
     """
-    rows = [_about(claim, findings)]
-    if claim.against:
-        if others is None:
-            return Verdict(claim, "undecided", f"no findings for {_named(claim.against)}")
-        rows.append(_about(claim, others))
-    for found in rows:
-        if len(found) != 1:
-            return Verdict(claim, "undecided", f"{len(found)} findings are about {claim.statistic}, not one")
-    row = rows[0].iloc[0]
+    _, measure, group = claim.parts
+    if claim.against and others is None:
+        return Verdict(claim, "undecided", f"no findings for {_named(claim.against)}")
+    row = _about(claim, findings, measure, group)
+    other = None if others is None or not claim.against else _about(claim, others, measure, claim.other_group)
+    if isinstance(row, str):
+        return Verdict(claim, "undecided", row)
+    if isinstance(other, str):
+        return Verdict(claim, "undecided", f"beside {_named(claim.against)}: {other}")
+    missing = _not_granted(claim, findings)
+    if missing:
+        return Verdict(claim, "undecided", missing)
+    return _judged(claim, _values(row) | _difference(row, other))
+
+
+def _about(claim: Claim, findings: pd.DataFrame, measure: str, group: str) -> pd.Series | str:
+    """The one finding of that measure in that group, or why it can decide nothing."""
+    sought = {"experiment": claim.parts[0], "measure": measure, "group": group}
+    found = findings[(findings[list(sought)] == pd.Series(sought)).all(axis=1)]
+    if len(found) != 1:
+        return f"{len(found)} findings are about {'/'.join(sought.values())}, not one"
+    row, most = found.iloc[0], int(findings["seeds"].max())
+    if row["seeds"] < LEAST_SEEDS <= most:
+        because = f" ({row['why']})" if row["why"] else ""
+        return f"it rests on {int(row['seeds']) or 'no'} seed of the {most}{because}"
+    return row
+
+
+def _values(row: pd.Series) -> dict[str, float]:
     values = {name: float(row[name]) for name in MEASURED}
-    values["excess"] = values["estimate"] - values["null"]
-    return _judged(claim, values | _difference(row, rows[-1].iloc[0] if claim.against else None))
+    return {**values, "excess": values["estimate"] - values["null"]}
 
 
-def _about(claim: Claim, findings: pd.DataFrame) -> pd.DataFrame:
-    matching = pd.Series(True, index=findings.index)
-    for column, wanted in zip(("experiment", "measure", "group"), claim.parts, strict=True):
-        matching &= findings[column] == wanted
-    return findings[matching]
+def _not_granted(claim: Claim, findings: pd.DataFrame) -> str | None:
+    """What the claim takes for granted and the findings do not show: of what is not there nothing is kept."""
+    for granted, rule in claim.provided.items():
+        measure, _, group = granted.partition("/")
+        row = _about(claim, findings, measure, group)
+        if isinstance(row, str):
+            return f"it takes {rule} of {granted} for granted: {row}"
+        values = _values(row) | _difference(row, None)
+        conditions = parse(rule)
+        if not all(condition.holds(values) for condition in conditions):
+            return f"it takes {rule} of {granted} for granted: {_seen(conditions, values)}"
+    return None
+
+
+def _seen(conditions: Sequence[Condition], values: Mapping[str, float]) -> str:
+    names = dict.fromkeys(condition.quantity for condition in conditions)
+    return ", ".join(f"{name} {values[name]:.3g}" for name in names)
 
 
 def _named(axes: Mapping[str, str]) -> str:
@@ -169,7 +219,7 @@ def _judged(claim: Claim, values: dict[str, float]) -> Verdict:
     supported = all(condition.holds(values) for condition in supports)
     refuted = all(condition.holds(values) for condition in refutes)
     asked = {condition.quantity: values[condition.quantity] for condition in (*supports, *refutes)}
-    seen = ", ".join(f"{name} {value:.3g}" for name, value in asked.items())
+    seen = _seen((*supports, *refutes), values)
     if supported and refuted:
         return Verdict(claim, "undecided", f"both rules hold, so they contradict each other: {seen}")
     if supported:

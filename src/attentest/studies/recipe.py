@@ -52,6 +52,7 @@ class WrittenClaim(_Strict):
     refuted_if: str
     where: dict[str, Names] = {}
     against: dict[str, str] = {}
+    provided: dict[str, str] = {}
     mode: Mode = "corrected"
 
 
