@@ -28,6 +28,7 @@ from attentest.experiments.information_sensitivity import (
 from attentest.findings import information
 from attentest.findings import information_ablation as ablation
 from attentest.findings import information_sensitivity as sensitivity
+from attentest.findings.claims import Claim, verdict
 from attentest.findings.flatness import Flatness, flatness_finding, spearman
 from attentest.findings.orders import FEW_TEXTS, LITTLE, Order, lost, sign_test
 from attentest.model.building import build
@@ -38,6 +39,7 @@ from attentest.model.training import Training
 from attentest.refusal import Refusal
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet, to_parquet
+from attentest.studies.recipe import load_study
 from tests.observed import concluded, one
 from tests.observed_information import ablation_rows, ablation_texts, information_texts, sensitivity_rows
 from tests.observed_wiegreffe_pinter import Held, observed
@@ -417,3 +419,52 @@ def test_the_models_of_a_setting_are_correlated():
     found = concluded(ablation_rows(), ablation.conclude)
     flat = one(found, "flatness-tau")
     assert flat["seeds"] == 2 and flat["n"] == 22 and -1 <= flat["low"] <= flat["high"] <= 1
+
+
+# --- the study's claims
+
+
+def claims_on(*experiments):
+    claims = [Claim(**written.model_dump()) for written in load_study("wen-2022").claim]
+    return [claim for claim in claims if claim.parts[0] in experiments]
+
+
+def said(claim, rows):
+    found = concluded(rows, ablation.conclude if claim.provided else information.conclude)
+    return verdict(claim, found, found)
+
+
+FALLING, RISING = np.linspace(0.95, 0.05, 8), np.linspace(0.05, 0.95, 8)
+
+
+def test_an_order_that_is_not_there_is_neither_kept_nor_destroyed():
+    kept, *_ = lost_orders = [
+        claim for claim in claims_on("information-ablation") if "tau-lost" in claim.statistic
+    ]
+    assert len(lost_orders) == 7 and all(claim.provided for claim in lost_orders)
+    ordered, none = (
+        pd.concat(
+            ablation_texts(60, seed, subject, faithful, nulls=99)
+            for seed in (0, 1, 2)
+            for subject in ("trained", "fix rep")
+        )
+        for faithful in (FALLING, RISING)
+    )
+    assert said(kept, ordered).verdict == "supported"
+    refused = said(kept, none)
+    assert refused.verdict == "undecided" and "tau-p/overall for granted" in refused.reason
+
+
+@pytest.mark.parametrize(
+    "real, shuffled, expected",
+    [(FALLING, RISING, "supported"), (FALLING, FALLING, "undecided"), (RISING, FALLING, "refuted")],
+    ids=["above", "alike", "below"],
+)
+def test_tau_is_held_against_models_of_shuffled_labels(real, shuffled, expected):
+    (claim,) = [claim for claim in claims_on("information") if claim.against == {"group": "shuffled labels"}]
+    rows = [
+        information_texts(60, seed, subject, faithful, nulls=99)
+        for seed in (0, 1, 2)
+        for subject, faithful in (("trained", real), ("shuffled labels", shuffled))
+    ]
+    assert said(claim, pd.concat(rows)).verdict == expected
