@@ -107,12 +107,24 @@ def test_a_kernel_walks_through_time_as_the_loop_does(width):
         torch.testing.assert_close(there.cpu(), here, atol=2e-5, rtol=1e-4)
 
 
-def test_kernels_are_for_powers_of_two_on_a_gpu():
-    assert not recurrence_gpu.fits(32, torch.device("cpu"))
-    assert not recurrence_gpu.fits(50, torch.device("cuda"))
-    assert not recurrence_gpu.fits(128, torch.device("cuda"))
-    assert not recurrence_gpu.fits_stack(128, torch.device("cpu"))
-    assert not recurrence_gpu.fits_stack(50, torch.device("cuda"))
+@pytest.mark.parametrize(
+    ("width", "device", "dtype", "alone", "stacked"),
+    [
+        (32, "cuda", torch.float32, True, True),
+        (128, "cuda", torch.float32, False, True),
+        (50, "cuda", torch.float32, False, False),
+        (32, "cpu", torch.float32, False, False),
+        (32, "cuda", torch.float64, False, False),
+    ],
+)
+def test_kernels_are_for_powers_of_two_in_single_precision_on_a_gpu(
+    monkeypatch, width, device, dtype, alone, stacked
+):
+    monkeypatch.setattr(recurrence_gpu, "triton", object())  # as where it is installed
+    assert recurrence_gpu.fits(width, torch.device(device), dtype) == alone
+    assert recurrence_gpu.fits_stack(width, torch.device(device), dtype) == stacked
+    road = Recurrent(5, width, nn.LSTM).to(dtype).takes_own_road(torch.device(device))
+    assert road == (alone if device == "cuda" else width >= OWN_ROAD_FROM)
 
 
 @pytest.mark.gpu

@@ -78,7 +78,8 @@ class Recurrent(nn.Module):
         if not isinstance(self.cell, nn.LSTM):
             return False
         half = self.width // 2
-        return recurrence_gpu.fits(half, device) or (device.type == "cpu" and half >= OWN_ROAD_FROM)
+        on_gpu = recurrence_gpu.fits(half, device, next(self.cell.parameters()).dtype)
+        return on_gpu or (device.type == "cpu" and half >= OWN_ROAD_FROM)
 
     def _stacked(self) -> tuple[Tensor, Tensor, Tensor]:
         """Both directions' weights in one tensor each, torch's gates i, f, g, o as i, f, o, g.

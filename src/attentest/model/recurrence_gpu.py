@@ -25,14 +25,19 @@ TEXTS = 16  # the fewest rows a tensor core multiplies
 WARPS = 8
 
 
-def fits(width: int, device: torch.device) -> bool:
+def fits(width: int, device: torch.device, dtype: torch.dtype) -> bool:
     """Whether the kernels can run an LSTM of this width here."""
-    return triton is not None and device.type == "cuda" and width in WIDTHS
+    return width in WIDTHS and _can_run(device, dtype)
 
 
-def fits_stack(width: int, device: torch.device) -> bool:
+def fits_stack(width: int, device: torch.device, dtype: torch.dtype) -> bool:
     """The same of a stack of LSTMs, which cuDNN cannot do at all."""
-    return triton is not None and device.type == "cuda" and width in WIDTHS + WIDEST
+    return width in WIDTHS + WIDEST and _can_run(device, dtype)
+
+
+def _can_run(device: torch.device, dtype: torch.dtype) -> bool:
+    """Their states are in single precision, so what is asked for in double must go the plain road."""
+    return triton is not None and device.type == "cuda" and dtype == torch.float32
 
 
 def run(gates: Tensor, state_weights: Tensor, cell: Tensor, squashed: Tensor, hidden: Tensor) -> None:

@@ -85,7 +85,7 @@ class StackedLSTM(torch.autograd.Function):
         gates = gates.view(2 * models, steps, batch, 4 * width)
         cell = gates.new_empty(2 * models, steps, batch, width)
         squashed, hidden = torch.empty_like(cell), torch.empty_like(cell)
-        own_kernel = recurrence_gpu.fits_stack(width, embedded.device)
+        own_kernel = recurrence_gpu.fits_stack(width, embedded.device, embedded.dtype)
         run = recurrence_gpu.run if own_kernel else recurrence.run
         run(gates, sides, cell, squashed, hidden)
         ctx.save_for_backward(read, turn, own, sides, gates, cell, squashed, hidden)
@@ -97,7 +97,7 @@ class StackedLSTM(torch.autograd.Function):
         """Back through time in all sides at once; weight gradients are one batched product each."""
         read, turn, own, sides, gates, cell, squashed, hidden = ctx.saved_tensors
         models = len(turn)
-        own_kernel = recurrence_gpu.fits_stack(hidden.shape[3], grad.device)
+        own_kernel = recurrence_gpu.fits_stack(hidden.shape[3], grad.device, grad.dtype)
         back = recurrence_gpu.back if own_kernel else recurrence.back
         slopes = back(parted(grad, turn), sides, gates, cell, squashed)
         later, earlier = slopes[:, 1:].flatten(1, 2), hidden[:, :-1].flatten(1, 2)
