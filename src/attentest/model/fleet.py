@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -54,6 +54,13 @@ FREE: dict[str, Any] = {
 TEXTS = 64  # of each member in one pass while a split is scored
 ROWS = 2**18  # of the table, brought up to date at once
 WORTH_MOVING = 0.8  # where no more than this share of the members goes on, the rest is let go
+
+
+class Looked(NamedTuple):
+    """The words that a batch looked up: their vectors, and which rows of the table these are."""
+
+    vectors: Float[Tensor, "row emb"]
+    rows: Int[Tensor, " row"]
 
 
 def signature(config: ModelConfig) -> ModelConfig | None:
@@ -185,19 +192,15 @@ class Fleet:
         room = Measures(*map(len, more)) if self.stack.is_hierarchical() else None
         noise = more[0] if more and room is None else None
         batch = self.train.batch(rows, longest, room=room, stored=stored, noise=noise)
-        looked = named = None
-        if self.held is not None:
-            read = self.held.read(rows, batch)
-        else:
-            read, looked, named = self._read(batch)
+        read, looked = (self.held.read(rows, batch), None) if self.held is not None else self._read(batch)
         weights = self.stack.weigh(read, batch)
         logits = self.stack.decide(read, weights, batch)
         losses = self.lessons.losses(logits, weights, rows)
-        self._descend(losses.sum(), looked, named)
+        self._descend(losses.sum(), looked)
         self.losses += self.lessons.summed(losses.detach(), rows)
 
-    def _read(self, batch: StackedBatch) -> tuple[Read, Float[Tensor, "row emb"], Int[Tensor, " row"]]:
-        """What the members make of a batch, the words' vectors they made it of, and which rows these are."""
+    def _read(self, batch: StackedBatch) -> tuple[Read, Looked]:
+        """What the members make of a batch, and the words they made it of."""
         frames = self.stack.frames(batch)
         # Every batch reads the markers, even if its encoder does not: decay acts on what is read.
         words = [*(places for places, _ in frames), self.markers.expand(len(self.members), 1, -1)]
@@ -208,20 +211,21 @@ class Fleet:
             self.rows.catch_up(named)
         looked = self.stack.table[numbered].requires_grad_(self.rows is not None)
         found = iter(looked.split([each.numel() for each in words]))
-        return self.stack.read(batch, frames, lambda asked: next(found).view(*asked.shape, -1)), looked, named
+        read = self.stack.read(batch, frames, lambda asked: next(found).view(*asked.shape, -1))
+        return read, Looked(looked, named)
 
-    def _descend(self, loss: Tensor, looked: Tensor | None, named: Tensor | None) -> None:
-        """One step of everything that moves; rows of the table are words that were looked at."""
+    def _descend(self, loss: Tensor, looked: Looked | None) -> None:
+        """One step of everything that moves; rows of the table move where words were looked at."""
         names = [name for name, parameter in self.stack.parameters.items() if parameter.requires_grad]
         leaves = [self.stack.parameters[name] for name in names]
         if self.rows is not None and looked is not None:
-            leaves.append(looked)
+            leaves.append(looked.vectors)
         slopes = dict(zip([*names, ""], torch.autograd.grad(loss, leaves, allow_unused=True), strict=False))
         of_rows = slopes.pop("", None)
         moving = {name: slope for name, slope in slopes.items() if slope is not None}
         self.optimiser.step(list(moving), list(moving.values()))
-        if self.rows is not None and named is not None and of_rows is not None:
-            self.rows.move(named, of_rows)
+        if self.rows is not None and looked is not None and of_rows is not None:
+            self.rows.move(looked.rows, of_rows)
 
     def _let_go(self, on_end: Callable[[Training], None]) -> None:
         """Those whose training is over end; they leave once they are enough to be worth moving the rest."""
