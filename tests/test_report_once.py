@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("altair")
@@ -19,7 +20,7 @@ from attentest.findings.estimates import estimates_alone
 from attentest.report import pictures, site
 from attentest.report.pictures_jain_wallace import JAIN_WALLACE
 from attentest.report.site import build
-from attentest.report.stored import StoredFinding
+from attentest.report.stored import Stored, StoredFinding
 from attentest.store.store import Store
 from tests.gallery import put, put_corpus
 from tests.observed_information import ablation_rows, information_rows, sensitivity_rows
@@ -128,3 +129,20 @@ def test_for_estimates_alone_luck_is_drawn_for_the_model_itself_and_nobody_else(
     assert found.keys() == asked.keys() > drawn
     for measure in found.keys() - drawn:
         assert found[measure] == pytest.approx(asked[measure], rel=0, abs=0, nan_ok=True), measure
+
+
+def test_a_finding_is_found_by_name_as_a_search_of_its_table_finds_it(store):
+    for finding in Stored(store).every:
+        table = finding.table
+        for measure, group in {*zip(table["measure"], table["group"], strict=True), ("nothing", "overall")}:
+            [*found] = table[(table["measure"] == measure) & (table["group"] == group)].to_dict("records")
+            told = finding.row(measure, group)
+            assert (told is None) == (not found) and repr(told) == repr(found[0] if found else None)
+
+
+def test_single_rows_are_looked_up_in_records_that_were_made_once(store, undrawn, monkeypatch):
+    made = counted(
+        monkeypatch, pd.DataFrame, "to_dict", lambda self, *args, **how: "null" in self and "why" in self
+    )
+    build(store.url, {"sst": "here"}, version="1")
+    assert made[True] == 3  # as many as there are findings

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import altair as alt
@@ -108,7 +109,9 @@ def framed(
     )
 
 
+@cache
 def _house_style() -> alt.Config:
+    """The same for every figure; charts copy what they are given."""
     return alt.Config(
         background="white",
         font="Liberation Sans, Helvetica, Arial, sans-serif",

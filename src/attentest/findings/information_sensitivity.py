@@ -30,12 +30,10 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     rows = ordered(rows, COLUMNS)
     if (rows["subject"] != TRAINED).all():
         return []
-    known = orders.orders(rows, rng)
+    known = orders.orders(rows[[group_asked(group_of(name)) for name in rows["subject"]]], rng)
     alternatives = sorted(set(known) - {TRAINED, *CONTROLS})
     found = []
     for name in (TRAINED, *alternatives, *(control for control in CONTROLS if control in known)):
-        if not group_asked(group_of(name)):
-            continue
         about = {"experiment": EXPERIMENT, "group": group_of(name), "mode": mode}
         models = [order.measured for order in known[name].values()]
         found += of_models(models, absent=ABSENT, rng=rng, **about)

@@ -47,7 +47,9 @@ class Order:
 
     @classmethod
     def of(cls, texts: pd.DataFrame, rng: np.random.Generator, *, with_luck: bool = True) -> Order:
-        """From the rows of one model. Luck is nearly all of the work, and is NaN where nobody asks for it."""
+        """From the rows of one model. Where nobody asks for luck there is its tau and no more: luck is nearly
+        all of the work.
+        """
         kept = texts["output"] >= 0
         few = texts["flags"].str.contains(FEW_TEXTS, regex=False)
         why = np.where(texts["length"] < texts["k"], SHORT, np.where(few, FEW_TEXTS, NOT_A_NUMBER))
@@ -56,14 +58,15 @@ class Order:
         if ranks is None or ranks.undefined:
             chosen = settings(texts) if count else {}
             return cls(NOTHING, NOTHING, NOTHING, np.full(1, math.nan), count, left_out, chosen)
-        luck = np.full(1, math.nan)
+        joint, luck = np.full(len(ranks.attention), math.nan), np.full(1, math.nan)
         if with_luck:
+            joint = plug_in(tables(ranks.joint, ranks.output))
             by_luck = dealt(ranks.joint, ranks.output, ranks.draws, rng)
             luck = np.array([weighted_tau(one, ranks.attention) for one in by_luck])
         return cls(
             information=plug_in(ranks.counts),
             attention=ranks.attention,
-            joint=plug_in(tables(ranks.joint, ranks.output)),
+            joint=joint,
             luck=luck,
             texts=count,
             left_out=left_out,
