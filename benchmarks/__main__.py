@@ -40,6 +40,7 @@ from benchmarks import (
     live,
     memory,
     removal,
+    reports,
     statistics,
 )
 from benchmarks.made import LONG, SHORT, Row, Size, bench, line, made_corpus, seconds
@@ -234,6 +235,7 @@ def main() -> None:
         *communication.rows(),
         *hugging_face.rows(),
         *live.rows(),
+        *reports.rows(),
         *statistics.rows(),
         intervals(),
         tokeniser(),

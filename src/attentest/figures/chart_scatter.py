@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import altair as alt
@@ -11,10 +13,12 @@ from attentest.figures.chart_style import PALETTE, framed, inline
 X, Y = "x", "y"
 
 
-def texts_scatter() -> dict[str, Any]:
+@cache
+def texts_scatter() -> Mapping[str, Any]:
     """The figure as a specification without data: the page gives the points, their titles and its colours.
 
-    A point has x, y, its text's number and whether the filters let it through.
+    A point has x, y, its text's number and whether the filters let it through. Every page of texts has this
+    same figure, so it is made once, and nobody may change it.
     """
     brush = alt.selection_interval(name="brush", encodings=["x", "y"])
     scale = alt.Scale(zero=False, nice=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import altair as alt
@@ -93,18 +95,31 @@ def counted(values: pd.Series, rows: pd.DataFrame) -> str:
     return said + (f"; {len(values) - n:,} undefined and left out" if n < len(values) else "")
 
 
-def framed(layers: Sequence[alt.Chart], title: str, *notes: str, **size: int) -> alt.LayerChart:
+def framed(
+    layers: Sequence[alt.Chart], title: str, *notes: str, width: int = WIDTH, height: int = HEIGHT
+) -> alt.LayerChart:
     """The layers as one figure in the house style."""
     said = [harmless(note) for note in notes if note]
     heading = alt.TitleParams(
         text=harmless(title), subtitle=said, anchor="start", frame="bounds", color=INK, fontSize=14, offset=12
     )
-    chart = alt.layer(*layers, title=heading).properties(**{"width": WIDTH, "height": HEIGHT, **size})
-    return (
-        chart.configure(background="white", font="Liberation Sans, Helvetica, Arial, sans-serif")
-        .configure_view(stroke=None)
-        .configure_title(subtitleColor=FAINT, subtitleFontSize=11, subtitlePadding=4, subtitleLineHeight=14)
-        .configure_axis(
+    # All at once: every `configure_...` of a chart would copy it whole, layers and all.
+    return alt.LayerChart(
+        layer=list(layers), title=heading, config=_house_style(), width=width, height=height
+    )
+
+
+@cache
+def _house_style() -> alt.Config:
+    """The same for every figure; charts copy what they are given."""
+    return alt.Config(
+        background="white",
+        font="Liberation Sans, Helvetica, Arial, sans-serif",
+        view=alt.ViewConfig(stroke=None),
+        title=alt.TitleConfig(
+            subtitleColor=FAINT, subtitleFontSize=11, subtitlePadding=4, subtitleLineHeight=14
+        ),
+        axis=alt.AxisConfig(
             gridColor="#eeeeee",
             domainColor="#999999",
             tickColor="#999999",
@@ -115,8 +130,8 @@ def framed(layers: Sequence[alt.Chart], title: str, *notes: str, **size: int) ->
             labelFontSize=11,
             titlePadding=8,
             labelFlush=False,
-        )
-        .configure_legend(
+        ),
+        legend=alt.LegendConfig(
             orient="top",
             offset=10,
             titleOrient="left",
@@ -127,7 +142,7 @@ def framed(layers: Sequence[alt.Chart], title: str, *notes: str, **size: int) ->
             labelFontSize=11,
             labelLimit=300,
             columnPadding=14,
-        )
+        ),
     )
 
 
@@ -139,7 +154,12 @@ def nothing(why: str, title: str, subtitle: str) -> alt.LayerChart:
 
 def to_svg(chart: alt.LayerChart) -> str:
     """The figure as an SVG document, the same bytes whatever was drawn before; nothing is fetched."""
-    drawn = vl_convert.vegalite_to_svg(chart.to_json(), allowed_base_urls=[])
+    return svg_of(chart.to_dict())
+
+
+def svg_of(specification: Mapping[str, Any]) -> str:
+    """The same of a chart's specification, which takes longer to write out than to draw."""
+    drawn = vl_convert.vegalite_to_svg(json.dumps(specification, sort_keys=True), allowed_base_urls=[])
     # Vega numbers its clip paths through all figures of a process.
     names = {name: f"clip{place}" for place, name in enumerate(dict.fromkeys(CLIP.findall(drawn)))}
     return CLIP.sub(lambda found: names[found[0]], drawn)

@@ -35,7 +35,7 @@ from attentest.figures.chart_seeds import apart_scatter, apart_violins, beyond_s
 from attentest.figures.chart_settings import flatness_scatter, tau_boxes
 from attentest.figures.chart_single_weight import djs_scatter, negative_gaps
 from attentest.figures.chart_sparsity import agreement_by_lambda, entropy_by_realised
-from attentest.figures.chart_style import to_png, to_svg
+from attentest.figures.chart_style import svg_of, to_png, to_svg
 from attentest.figures.chart_violins import adversary_violins, permutation_violins
 
 __all__ = [
@@ -76,6 +76,7 @@ __all__ = [
     "sensitivity_taus",
     "sparsity_entropies",
     "survival_curves",
+    "svg_of",
     "tau_boxes",
     "tau_by_length",
     "tau_differences",

@@ -1,8 +1,9 @@
-"""Estimates alone: conclude without intervals, and over all texts only.
+"""Estimates alone: conclude without intervals and nulls, and over all texts only.
 
-What one seed says by itself is wanted of every model on every page, a thousand resamples of it are not: they
-would take most of the time. Neither the twenty conclude functions nor what they call should have to hand such
-a wish down, so it is a setting of the computation around them, as decimal contexts are.
+What one seed says by itself is wanted of every model on every page; a thousand resamples of it are not, nor
+shuffles that only a null is made of: they would take most of the time. Neither the twenty conclude functions
+nor what they call should have to hand such a wish down, so it is a setting of the computation around them, as
+decimal contexts are.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _alone = ContextVar("estimates alone", default=False)
 
 @contextmanager
 def estimates_alone() -> Iterator[None]:
-    """Within it intervals are NaN, and means of other groups than all texts are left out."""
+    """Within it intervals and drawn nulls are NaN, and other groups than all texts are left out."""
     before = _alone.set(True)
     try:
         yield
@@ -27,6 +28,11 @@ def estimates_alone() -> Iterator[None]:
 
 def intervals_asked() -> bool:
     """Whether anybody will look at an interval."""
+    return not _alone.get()
+
+
+def nulls_asked() -> bool:
+    """Whether anybody will look at what an estimate would be by luck."""
     return not _alone.get()
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from attentest.findings.estimates import group_asked, nulls_asked
 from attentest.findings.group_means import Means, Measure, of_controls, reasons
 from attentest.findings.neighbours import nearest_neighbour
 from attentest.findings.of_models import Measured, Number, of_models
@@ -53,6 +54,8 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     groups = [("overall", trained), *of_controls(rows)]
     found = []
     for group, texts in groups:
+        if not group_asked(group):
+            continue
         models = [measured(of_seed, rng) for _, of_seed in texts.groupby("seed")]
         found += of_models(models, absent=ABSENT, rng=rng, experiment=EXPERIMENT, group=group, mode=mode)
     means = Means(experiment=EXPERIMENT, rows=rows, mode=mode, rng=rng)
@@ -88,9 +91,14 @@ class Ranks:
         return self.rows["output"].to_numpy(dtype=np.int64)
 
     @cached_property
+    def weights(self) -> Float[np.ndarray, "text rank"]:
+        """The attention of each text, the largest first."""
+        return self.array("attention")
+
+    @cached_property
     def attention(self) -> PerRank:
         """The mean weight of each rank."""
-        return self.array("attention").astype(np.float64).mean(axis=0)
+        return self.weights.astype(np.float64).mean(axis=0)
 
     @cached_property
     def symbols(self) -> Int[np.ndarray, "text rank"]:
@@ -122,9 +130,8 @@ class Ranks:
     @property
     def undefined(self) -> bool:
         """Whether the model says the same of every text, or attention is flat, so that ranks are places."""
-        weights = self.array("attention")
         return len(np.unique(self.output)) < 2 or np.allclose(
-            weights[:, 0], weights[:, -1], rtol=1e-5, atol=0
+            self.weights[:, 0], self.weights[:, -1], rtol=1e-5, atol=0
         )
 
 
@@ -156,7 +163,8 @@ def _orders(ranks: Ranks, by_luck: Float[np.ndarray, "draw rank"], floor: PerRan
     """
     attention, joint = ranks.attention, plug_in(tables(ranks.joint, ranks.output))
     null = np.array([weighted_tau(one, attention) for one in by_luck])
-    null_scipy = np.array([scipy_tau(one, attention) for one in by_luck])
+    # Its draws decide no estimate, as those of our own tau decide p.
+    null_scipy = np.array([scipy_tau(one, attention) for one in by_luck] if nulls_asked() else math.nan)
     own, of_joint = weighted_tau(plug_in(ranks.counts), attention), weighted_tau(joint, attention)
     above = weighted_tau(plug_in(ranks.counts) - floor, attention)
     luck = float(null.mean())

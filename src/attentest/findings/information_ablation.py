@@ -14,17 +14,17 @@ import numpy as np
 import pandas as pd
 
 from attentest.findings import orders, performance
+from attentest.findings.estimates import OVERALL, group_asked
 from attentest.findings.flatness import Flatness, flatness_finding
 from attentest.findings.group_means import CONTROLS, Group, Means, Measure, reasons
 from attentest.findings.of_models import of_models
-from attentest.findings.orders import Orders, lost, pairs, sign_test
+from attentest.findings.orders import TRAINED, Orders, group_of, lost, pairs, sign_test
 from attentest.findings.record import Finding, ordered
 from attentest.findings.trained_adversary import LAMBDA
 from attentest.findings.variants import scored
 
 EXPERIMENT = "information-ablation"
 COLUMNS = tuple(dict.fromkeys((*orders.COLUMNS, *performance.COLUMNS, "jsd", "tvd")))
-TRAINED, OVERALL = "trained", "overall"
 FIX_REP = "fix rep"  # the papers' words for both
 # What "fixed" means is open (A11): as it was initialised, as the normal model has it, or anything.
 FIX_ATTN, FIX_ATTN_STORED, FIX_ATTN_RANDOM = "fix attn", "fix attn, stored", "fix attn, random"
@@ -43,19 +43,16 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     rows = ordered(rows, COLUMNS)
     if (rows["subject"] != TRAINED).all():
         return []
-    subjects = [TRAINED, *_siblings(rows)]
+    subjects = [name for name in (TRAINED, *_siblings(rows)) if group_asked(group_of(name))]
     known = orders.orders(rows, rng)
     found = []
     for subject in subjects:
-        group = OVERALL if subject == TRAINED else subject
-        about = {"experiment": EXPERIMENT, "group": group, "mode": mode}
+        about = {"experiment": EXPERIMENT, "group": group_of(subject), "mode": mode}
         of_subject = [order.measured for order in known[subject].values()]
         found += of_models(of_subject, absent=ABSENT, rng=rng, **about)
         if subject != TRAINED:
             found += _compared(known, subject, rng, about)
-    groups: list[Group] = [
-        (OVERALL if name == TRAINED else name, rows[rows["subject"] == name]) for name in subjects
-    ]
+    groups: list[Group] = [(group_of(name), rows[rows["subject"] == name]) for name in subjects]
     means = Means(experiment=EXPERIMENT, rows=rows, mode=mode, rng=rng)
     flat = flatness_finding(
         [*_flatness(rows, known)], rng=rng, experiment=EXPERIMENT, group=OVERALL, mode=mode
@@ -118,7 +115,7 @@ def _of(partner: str | pd.Series, rows: pd.DataFrame, values: pd.Series) -> pd.S
 
 def _scores(rows: pd.DataFrame, subjects: list[str], mode: str, rng: np.random.Generator) -> list[Finding]:
     found = scored(EXPERIMENT, rows, subjects, mode=mode, rng=rng, measures=SCORES)
-    return [replace(one, group=OVERALL) if one.group == TRAINED else one for one in found]
+    return [replace(one, group=group_of(one.group)) for one in found]
 
 
 def _flatness(rows: pd.DataFrame, known: Orders) -> Iterator[Flatness]:

@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 
 from attentest.findings import orders
+from attentest.findings.estimates import group_asked
 from attentest.findings.group_means import CONTROLS
 from attentest.findings.of_models import Measured, Number, of_models
-from attentest.findings.orders import UNPAIRED, Order, pairs
+from attentest.findings.orders import TRAINED, UNPAIRED, Order, group_of, pairs
 from attentest.findings.ranking_null import p_value
 from attentest.findings.record import Finding, ordered
 
 EXPERIMENT = "information-sensitivity"
 COLUMNS = orders.COLUMNS
-TRAINED, OVERALL = "trained", "overall"
 ABSENT = "no text is long enough, or too few are"
 SIGNIFICANT = 0.05
 
@@ -30,11 +30,11 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     rows = ordered(rows, COLUMNS)
     if (rows["subject"] != TRAINED).all():
         return []
-    known = orders.orders(rows, rng)
+    known = orders.orders(rows[[group_asked(group_of(name)) for name in rows["subject"]]], rng)
     alternatives = sorted(set(known) - {TRAINED, *CONTROLS})
     found = []
     for name in (TRAINED, *alternatives, *(control for control in CONTROLS if control in known)):
-        about = {"experiment": EXPERIMENT, "group": OVERALL if name == TRAINED else name, "mode": mode}
+        about = {"experiment": EXPERIMENT, "group": group_of(name), "mode": mode}
         models = [order.measured for order in known[name].values()]
         found += of_models(models, absent=ABSENT, rng=rng, **about)
         if name in alternatives:

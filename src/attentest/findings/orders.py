@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from attentest.findings.estimates import OVERALL, group_asked
 from attentest.findings.information import NO_ORDER, NOT_A_NUMBER, SHORT, Ranks, settings
 from attentest.findings.of_models import Measured, Number
 from attentest.findings.ranking_null import Taus, dealt, p_value, weighted_tau
@@ -25,6 +26,7 @@ from attentest.findings.tables import PerRank, plug_in, tables
 OF_MODEL = ("k", "clusters", "small_clusters", "flags", "nulls")  # the same in all rows of a model
 LISTS = ("attention", "symbols", "joint")
 COLUMNS = ("seed", "subject", "id", "length", "max_attention", "entropy", *OF_MODEL, "output", *LISTS)
+TRAINED = "trained"
 FEW_TEXTS = "fewer texts than clusters"
 UNPAIRED = f"{NO_ORDER}, in either model"
 LITTLE = 0.005  # a tau that moves by less is the same as printed, to two decimals
@@ -44,8 +46,10 @@ class Order:
     chosen: Mapping[str, Number]  # numbers of ranks and clusters
 
     @classmethod
-    def of(cls, texts: pd.DataFrame, rng: np.random.Generator) -> Order:
-        """From the rows of one model."""
+    def of(cls, texts: pd.DataFrame, rng: np.random.Generator, *, with_luck: bool = True) -> Order:
+        """From the rows of one model. Where nobody asks for luck there is its tau and no more: luck is nearly
+        all of the work.
+        """
         kept = texts["output"] >= 0
         few = texts["flags"].str.contains(FEW_TEXTS, regex=False)
         why = np.where(texts["length"] < texts["k"], SHORT, np.where(few, FEW_TEXTS, NOT_A_NUMBER))
@@ -54,12 +58,16 @@ class Order:
         if ranks is None or ranks.undefined:
             chosen = settings(texts) if count else {}
             return cls(NOTHING, NOTHING, NOTHING, np.full(1, math.nan), count, left_out, chosen)
-        by_luck = dealt(ranks.joint, ranks.output, ranks.draws, rng)
+        joint, luck = np.full(len(ranks.attention), math.nan), np.full(1, math.nan)
+        if with_luck:
+            joint = plug_in(tables(ranks.joint, ranks.output))
+            by_luck = dealt(ranks.joint, ranks.output, ranks.draws, rng)
+            luck = np.array([weighted_tau(one, ranks.attention) for one in by_luck])
         return cls(
             information=plug_in(ranks.counts),
             attention=ranks.attention,
-            joint=plug_in(tables(ranks.joint, ranks.output)),
-            luck=np.array([weighted_tau(one, ranks.attention) for one in by_luck]),
+            joint=joint,
+            luck=luck,
             texts=count,
             left_out=left_out,
             chosen=settings(texts),
@@ -103,13 +111,18 @@ def tau_of(texts: pd.DataFrame) -> float:
 Orders = Mapping[str, Mapping[Hashable, Order]]  # by subject, then by seed
 
 
+def group_of(subject: str) -> str:
+    """The group that a model's findings are in: the normal one speaks for all."""
+    return OVERALL if subject == TRAINED else subject
+
+
 def orders(rows: pd.DataFrame, rng: np.random.Generator) -> dict[str, dict[Hashable, Order]]:
     """Of every subject and seed."""
     found: dict[str, dict[Hashable, Order]] = {}
     for subject, of_subject in rows.groupby("subject"):
         own = found.setdefault(str(subject), {})
         for seed, texts in of_subject.groupby("seed"):
-            own[seed] = Order.of(texts, rng)
+            own[seed] = Order.of(texts, rng, with_luck=group_asked(group_of(str(subject))))
     return found
 
 

@@ -37,9 +37,7 @@ def miller_madow(counts: Tables) -> PerRank:
 
     It may be negative, as an unbiased estimate of nothing must be half of the time.
     """
-    occupied = (counts > 0).sum((1, 2))
-    of_x, of_y = (counts.any(2)).sum(1), (counts.any(1)).sum(1)
-    return plug_in(counts) + (of_x + of_y - occupied - 1) / (2 * counts.sum((1, 2)))
+    return plug_in(counts) + _correction(counts)
 
 
 def standard_error(counts: Tables) -> PerRank:
@@ -62,13 +60,22 @@ def floors(symbols: Symbols, output: Output, draws: int, rng: np.random.Generato
     The closed form (symbols - 1)(outputs - 1) / 2n is too high where texts are too few to fill the cells.
     """
     shuffled = [tables(symbols, rng.permutation(output)) for _ in range(draws)]
-    return tuple(np.mean([estimate(one) for one in shuffled], axis=0) for estimate in (plug_in, miller_madow))
+    plain = [plug_in(one) for one in shuffled]
+    corrected = [own + _correction(one) for own, one in zip(plain, shuffled, strict=True)]
+    return np.mean(plain, axis=0), np.mean(corrected, axis=0)
 
 
 def entropy(output: Output) -> float:
     """Of the output alone: no symbol can tell more about it."""
     share = np.bincount(output) / len(output)
     return float(0.0 - xlogy(share, share).sum())
+
+
+def _correction(counts: Tables) -> PerRank:
+    """What the plug-in estimate lacks of the corrected one."""
+    occupied = (counts > 0).sum((1, 2))
+    of_x, of_y = (counts.any(2)).sum(1), (counts.any(1)).sum(1)
+    return (of_x + of_y - occupied - 1) / (2 * counts.sum((1, 2)))
 
 
 def _count(symbols: np.ndarray) -> int:

@@ -37,10 +37,14 @@ class Comparison(dict[str, Any]):
 
 def compare(name: str, store_url: str, shelf: Mapping[str, str]) -> Comparison:
     """The comparison as one document without NaN; `shelf` says of every corpus whether it is here."""
+    return compare_stored(name, Stored(Store(store_url).existing()), shelf)
+
+
+def compare_stored(name: str, stored: Stored, shelf: Mapping[str, str]) -> Comparison:
+    """The same with what was read of a store before: a report compares every study with one store."""
     study = load_study(name)
     printed = load_published(name)
     numbers = [number for number in printed if is_result(number)]
-    stored = Stored(Store(store_url).existing())
     comparison = _Comparison(stored, numbers, study.model)
     rows: list[Row] = []
     missing: list[Row] = []

@@ -71,8 +71,7 @@ def lines(finding: StoredFinding, tolerance: float) -> Lines:
     """
     first: list[Line] = []
     others: list[Line] = []
-    for row in finding.table.to_dict("records"):
-        found = {str(name): value for name, value in row.items()}
+    for found in finding.records:
         line = Line(found, _card(found))
         main = found["group"] == "overall" and is_main(found["measure"], tolerance)
         (first if main else others).append(line)

@@ -20,6 +20,7 @@ from attentest.findings.orders import LITTLE, tau_of
 from attentest.findings.record import Finding
 from attentest.report.papers import WEN
 from attentest.report.points import GridPoint
+from attentest.report.stored import StoredFinding
 from attentest.report.verdicts import asks_for
 from attentest.studies.published import PublishedNumber
 from attentest.studies.recipe import Study
@@ -58,14 +59,22 @@ def trainings(study: Study, points: Sequence[GridPoint]) -> pd.DataFrame:
 
 def _trainings(study: Study, point: GridPoint) -> Iterator[dict[str, object]]:
     finding = point.of("information")
-    rows = finding.rows() if finding is not None and asks_for(study, finding) else None
+    if finding is not None and asks_for(study, finding):
+        setting = {name: point.axes[name] for name in SETTING}
+        kept = finding.stored.kept  # a page shows these in a table and in a figure
+        if finding.cell.key not in kept:
+            kept[finding.cell.key] = [*_of_seeds(finding)]
+        yield from ({**setting, **training} for training in kept[finding.cell.key])
+
+
+def _of_seeds(finding: StoredFinding) -> Iterator[dict[str, object]]:
+    rows = finding.rows()
     if rows is None:
         return
     own = rows[rows["subject"] == "trained"]
     for seed, texts in own.groupby("seed"):
-        setting = {name: point.axes[name] for name in SETTING}
         flat = texts["entropy"].astype(np.float64).mean()
-        yield {**setting, "seed": seed, "tau": tau_of(texts), "entropy": float(flat)}
+        yield {"seed": seed, "tau": tau_of(texts), "entropy": float(flat)}
 
 
 def changes(study: Study, points: Sequence[GridPoint]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from attentest.figures.charts import to_svg
+from attentest.figures.charts import svg_of
 from attentest.findings.density import finite
 from attentest.refusal import Refusal
 from attentest.report.figure import Figures, View
@@ -69,7 +69,8 @@ class Picture:
 
 def picture(file: str, title: str, says: str, chart: alt.LayerChart) -> Picture:
     """The figure, drawn."""
-    return Picture(title, says, file, to_svg(chart), spec=chart.to_dict())
+    specification = chart.to_dict()
+    return Picture(title, says, file, svg_of(specification), spec=specification)
 
 
 def pictures(finding: StoredFinding, point: GridPoint, rows: pd.DataFrame, stem: str) -> Iterator[Picture]:

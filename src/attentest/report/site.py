@@ -38,7 +38,7 @@ from attentest.report.shards import scripts, shard
 from attentest.report.stored import Stored
 from attentest.report.study_figures import Album, lacking
 from attentest.report.studying import recipes, study_pages
-from attentest.report.verdicts import judged
+from attentest.report.verdicts import Judged, judged
 from attentest.store.cell import short
 from attentest.store.store import Store
 from attentest.studies.recipe import Study
@@ -46,7 +46,7 @@ from attentest.studies.recipe import Study
 Files = dict[str, str]
 NUMBERS = "data/numbers.js"
 FOUND = "attention found by the published search (JSD)"
-Watch = Callable[[int, int], None]  # how many pages are made, of how many
+Watch = Callable[[int, int], None]  # how many models and studies have their pages, of how many
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,9 +83,21 @@ def build(
             way_out="Run `attentest demo` or `attentest study NAME` first.",
         )
     write = _Writer()
-    seeds, album = _point_pages(write, points, known, wanted, watch)
+    steps = len(points) + len(known)
+    watch(0, steps)
+    verdicts = {name: list(judged(study, points)) for name, study in known.items()}
+    seeds, album = _point_pages(write, points, known, verdicts, wanted, lambda done: watch(done, steps))
     missing = lacking(shelf, points, failed(stored.store))
-    pages, downloads = study_pages(known, points, store_url, shelf, album, missing)
+    pages, downloads = study_pages(
+        known,
+        stored,
+        points,
+        verdicts,
+        shelf,
+        album,
+        missing,
+        watch=lambda done: watch(len(points) + done, steps),
+    )
     write.files |= downloads
     for study in pages:
         write("study.html", study.file, study)
@@ -109,22 +121,27 @@ def build(
             shard=NUMBERS,
         ),
     )
-    watch(len(points), len(points))
+    watch(steps, steps)
     return write.files | _shared()
 
 
 def _point_pages(
-    write: _Writer, points: Sequence[GridPoint], known: Mapping[str, Study], wanted: Asked, watch: Watch
+    write: _Writer,
+    points: Sequence[GridPoint],
+    known: Mapping[str, Study],
+    verdicts: Mapping[str, Sequence[Judged]],
+    wanted: Asked,
+    watch: Callable[[int], None],
 ) -> tuple[dict[str, dict[str, dict[str, float]]], Album]:
     """A page and an explorer for each grid point; gives numbers of single seeds, and all figures."""
-    verdicts = [one for study in known.values() for one in judged(study, points)]
+    said = [one for of_study in verdicts.values() for one in of_study]
     seeds: dict[str, dict[str, dict[str, float]]] = {}
     album = Album()
     for point in points:
-        watch(len(seeds), len(points))
+        watch(len(seeds))
         private = point.corpus in wanted.private
         rows = PointRows(point)
-        page, figures = point_page(rows, verdicts, known, private=private)
+        page, figures = point_page(rows, said, known, private=private)
         write("point.html", point.file, page)
         album.add(page)
         held = None if private else corpus_words(point.stored_corpus)

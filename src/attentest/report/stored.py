@@ -40,9 +40,17 @@ class StoredFinding:
 
     def row(self, measure: str, group: str) -> dict[str, Any] | None:
         """The finding of that measure in that group, if there is one."""
-        matching = self.table[(self.table["measure"] == measure) & (self.table["group"] == group)]
-        # As records the numbers are Python's own.
-        return None if matching.empty else {str(k): v for k, v in matching.to_dict("records")[0].items()}
+        return self._named.get((measure, group))
+
+    @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        """Its findings by the names of their fields, with numbers that are Python's own."""
+        return [{str(k): v for k, v in row.items()} for row in self.table.to_dict("records")]
+
+    @cached_property
+    def _named(self) -> dict[tuple[str, str], dict[str, Any]]:
+        # Pages ask for many single rows, and to search the table for each would take longer than to read it.
+        return {(row["measure"], row["group"]): row for row in reversed(self.records)}
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -182,6 +190,7 @@ class Stored:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.kept: dict[str, list[dict[str, Any]]] = {}  # few numbers from many rows, by their finding
         told = {key: store.about(key) for key in store.done()}
         self.cells = {key: Cell.from_json(about) for key, about in told.items()}
         self.seconds = {key: float(about.get("seconds", math.nan)) for key, about in told.items()}

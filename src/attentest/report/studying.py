@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from attentest.figures.charts import to_svg, zero_and_renormalise
 from attentest.figures.formats import FORMATS, SUFFIXES, tables
 from attentest.refusal import Refusal
 from attentest.report.across import across
-from attentest.report.compare import compare
+from attentest.report.compare import compare_stored
 from attentest.report.pages import StudyPage
 from attentest.report.points import GridPoint
+from attentest.report.stored import Stored
 from attentest.report.study_claims import claim_files, claim_tables
 from attentest.report.study_figures import Album, Lacking
 from attentest.report.study_pictures import study_pictures
-from attentest.report.verdicts import asks_for, judged
+from attentest.report.verdicts import Judged, asks_for
 from attentest.studies.recipe import Study, load_study, names
 
 Files = dict[str, str]
@@ -47,17 +48,21 @@ def recipes(more: Sequence[str]) -> dict[str, Study]:
 
 def study_pages(
     studies: Mapping[str, Study],
+    stored: Stored,
     points: Sequence[GridPoint],
-    store_url: str,
+    verdicts: Mapping[str, Sequence[Judged]],
     shelf: Mapping[str, str],
     album: Album,
     missing: Lacking,
+    *,
+    watch: Callable[[int], None] = lambda done: None,
 ) -> tuple[list[StudyPage], Files]:
     """A page for every study of a paper, and for the others that ask for something the store holds."""
     pages, files = [], Files()
-    for name, study in studies.items():
+    for place, (name, study) in enumerate(studies.items()):
+        watch(place)
         asked = any(asks_for(study, finding) for point in points for finding in point.findings)
-        document = compare(name, store_url, shelf) if study.published is not None else None
+        document = compare_stored(name, stored, shelf) if study.published is not None else None
         if not asked and document is None and name.startswith(DEMO):
             continue
         stem = f"study-{study.study}"
@@ -65,7 +70,7 @@ def study_pages(
         for suffix, file in zip(DOWNLOADS, downloads, strict=False):
             assert document is not None
             files[file] = FORMATS[SUFFIXES[suffix]](document)
-        claims = claim_tables(study, list(judged(study, points)))
+        claims = claim_tables(study, verdicts[name])
         taken = claim_files(study, claims)
         files |= taken
         pages.append(
