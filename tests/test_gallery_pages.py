@@ -227,6 +227,16 @@ def test_claims_can_be_taken_away_with_their_verdicts(files):
         assert f'href="study-jain-wallace-2019-claims{end}"' in page
 
 
+def test_a_claim_says_what_it_is_held_against_and_what_it_takes_for_granted(files):
+    page = files["study-wen-2022.html"]
+    assert "<code>information/tau/overall</code> beside group shuffled labels: supported if" in page
+    assert page.count("It takes for granted <code>tau-p/overall: estimate &lt; 0.05</code>.") == 7
+    told = list(csv.DictReader(io.StringIO(files["study-wen-2022-claims.csv"])))
+    assert {row["beside"] for row in told} > {"", "group shuffled labels"}
+    granted = {row["statistic"] for row in told if row["provided"] == "tau-p/overall: estimate < 0.05"}
+    assert granted and all("tau-lost" in statistic for statistic in granted)
+
+
 @given(st.lists(st.lists(st.text(), min_size=2, max_size=2), min_size=1, max_size=4))
 def test_a_listing_says_what_it_was_given_and_no_cell_ends_its_row(rows):
     written = listings("A | title", ("one", "other"), rows)

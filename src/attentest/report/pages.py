@@ -157,8 +157,10 @@ class ClaimTable:
 
     says: str
     statistic: str
+    beside: str  # what it is held against, if anything
     supported_if: str
     refuted_if: str
+    provided: str  # what it takes for granted, if anything
     models: Sequence[str]
     corpora: Mapping[str, Mapping[str, Sequence[Judged]]]
     counts: Mapping[str, int]

@@ -10,7 +10,8 @@ from attentest.report.pages import ClaimTable
 from attentest.report.verdicts import Judged
 from attentest.studies.recipe import Study, WrittenClaim
 
-HEADINGS = ("claim", "statistic", "supported if", "refuted if", "corpus", "model", "verdict", "because")
+RULE = ("claim", "statistic", "beside", "supported if", "refuted if", "provided")
+HEADINGS = (*RULE, "corpus", "model", "verdict", "because")
 NOT_JUDGED = "not judged"
 
 
@@ -31,7 +32,7 @@ def claim_files(study: Study, claims: Sequence[ClaimTable]) -> dict[str, str]:
 
 
 def _rows(claim: ClaimTable) -> Iterator[list[str]]:
-    rule = [claim.says, claim.statistic, claim.supported_if, claim.refuted_if]
+    rule = [claim.says, claim.statistic, claim.beside, claim.supported_if, claim.refuted_if, claim.provided]
     if not claim.corpora:
         yield [*rule, "", "", NOT_JUDGED, "nothing that it is about is in the store"]
     for corpus, models in claim.corpora.items():
@@ -47,8 +48,10 @@ def _table(claim: WrittenClaim, verdicts: Sequence[Judged]) -> ClaimTable:
     return ClaimTable(
         says=claim.says,
         statistic=claim.statistic,
+        beside=", ".join(f"{axis} {name}" for axis, name in claim.against.items()),
         supported_if=claim.supported_if,
         refuted_if=claim.refuted_if,
+        provided=" and ".join(f"{granted}: {rule}" for granted, rule in claim.provided.items()),
         models=list(dict.fromkeys(one.point.model for one in verdicts)),
         corpora=corpora,
         counts=Counter(one.verdict.verdict for one in verdicts),
