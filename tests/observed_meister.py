@@ -65,7 +65,7 @@ def sparsity_rows():
             rows["support"] = rng.integers(2, 13, 40)
             rows.loc[::7, list(sparsity.NUMBERS)] = math.nan
             rows.loc[::7, ["length", "support", "max_attention"]] = 1
-            rows.loc[::11, ["tau_gradient_support", "tau_loo_support", "null_tau_loo_support"]] = math.nan
+            rows.loc[::11, ["tau_gradient_support", "tau_loo_support", "permuted_tau_loo_support"]] = math.nan
             rate = math.nan if subject.startswith("untrained") else 10.0
             tables.append(rows.assign(attention_rate=rate))
     return pd.concat(tables, ignore_index=True)

@@ -19,7 +19,7 @@ from attentest.bench.auditing_rankings import agreed, erased, marked
 from attentest.bench.auditing_subject import Audited, on_the_bench, untrained
 from attentest.evidence.erasure import leave_one_out
 from attentest.evidence.explainers import Effort
-from attentest.evidence.null_importance import null_gradient
+from attentest.evidence.traded_importance import traded_gradient
 from attentest.experiments.permutation import Permutation
 from attentest.findings.audit_means import EXPLAINERS
 from attentest.findings.comparison import kendall, total_variation
@@ -330,7 +330,7 @@ def test_why_agreement_has_no_null_of_shuffled_importance_per_weight(factor, noi
         importance = rng.random(12) * (weights if factor else 1.0)
         importance = np.abs(importance + noise * importance.max() * rng.normal(size=12))
         orders = torch.from_numpy(np.stack([rng.permutation(12) for _ in range(5)]))[None]
-        drawn = null_gradient(torch.from_numpy(weights)[None], torch.from_numpy(importance)[None], orders)
+        drawn = traded_gradient(torch.from_numpy(weights)[None], torch.from_numpy(importance)[None], orders)
         null = np.mean([kendall(weights, one)[0] for one in drawn[0].numpy()])
         excess.append(kendall(weights, importance)[0] - null)
     assert low < np.mean(excess) < high

@@ -30,9 +30,11 @@ FIGURES = {
 EVERY = pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
 NUMBERS = [
     "tau_gradient",
-    "null_tau_gradient",
+    "swapped_tau_gradient",
+    "permuted_tau_gradient",
     "tau_loo",
-    "null_tau_loo",
+    "swapped_tau_loo",
+    "permuted_tau_loo",
     "tau_gradient_loo",
     "median_change",
 ]
@@ -136,7 +138,7 @@ def test_histograms_are_normalised_within_the_predicted_class():
 
 
 def test_the_null_is_an_outline_that_begins_and_ends_on_the_axis():
-    rows = observed(50, labels=("one",), seeds=1).assign(null_tau_gradient=0.01)
+    rows = observed(50, labels=("one",), seeds=1).assign(permuted_tau_gradient=0.01, swapped_tau_gradient=0.0)
     corners = sorted(layers(charts.tau_histogram(rows))[1], key=lambda r: r["corner"])
     assert corners[0]["share"] == corners[-1]["share"] == 0 and (corners[0]["from"], corners[-1]["from"]) == (
         -1,
@@ -250,7 +252,8 @@ def test_the_scatter_takes_the_best_search_and_a_fixed_sample():
 def test_taus_by_length_are_means_with_their_null():
     rows = observed(4, seeds=1)
     rows["length"], rows["tau_gradient"] = [9, 10, 19, 320] * 3, [0.1, 0.2, 0.4, np.nan] * 3
-    rows["null_tau_gradient"] = [0.0, 0.5, 0.7, 0.3] * 3
+    rows["swapped_tau_gradient"] = [0.0, 0.5, 0.7, 0.3] * 3
+    rows["permuted_tau_gradient"] = 0.0
     drawn = {(r["length"], "null" in r["kind"]): r["mean"] for r in layers(charts.tau_by_length(rows))[1]}
     assert drawn == pytest.approx(
         {

@@ -4,6 +4,7 @@ import math
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -12,22 +13,21 @@ from attentest.bench.auditing_subject import Audited, on_the_bench
 from attentest.corpus.batch import Batch
 from attentest.evidence.dealt import dealt
 from attentest.evidence.decisions import attended, overtaken, predicted
-from attentest.evidence.erasure import leave_one_out
 from attentest.evidence.exhausted_flip import MOST, exhausted_flip
+from attentest.evidence.given_attention import AttentionPool, GivenAttention
 from attentest.evidence.hidden_importance import hidden_gradient, hidden_leave_one_out
 from attentest.evidence.hidden_importance_foreign import by_asking, free_gradient
 from attentest.evidence.influence import Positions, influence
-from attentest.evidence.null_importance import null_deletion, null_leave_one_out
 from attentest.evidence.permutation import orders
 from attentest.evidence.single_removal import exchanged
 from attentest.experiments.dispersion import Dispersion
 from attentest.experiments.importance import Importance
 from attentest.experiments.removal import Removal
-from attentest.findings.comparison import kendall
+from attentest.findings import importance
 from attentest.model.adapter import AdaptedModel
 from attentest.model.decoder import distribution
 from attentest.model.reader import readings
-from tests.families import examples, made, seeded, tiny
+from tests.families import WORDS, examples, made, seeded, tiny
 from tests.toys import in_double, toy_batch, toy_corpus, toy_model
 
 MODELS = {
@@ -111,46 +111,68 @@ def test_dispersion_elsewhere_is_dispersion_here(name):
         for column, value in row.items():
             # A sparse projection spends the weight of a unit that is gone by its scores; a stranger's scores
             # are not known, so there the rest keeps its proportions.
-            if name == "sparse" and "_loo" in column:
-                continue
+            if (name == "sparse" and "_loo" in column) or "ed_tau_hidden_gradient" in column:
+                continue  # nor can they be moved, which is the null of a state's gradient
+            if row["length"] > 10 and "inputs_loo" in column:
+                continue  # a word that stands there twice ties with itself up to rounding
             wanted = value if isinstance(value, str) else pytest.approx(value, abs=1e-6, nan_ok=True)
             assert theirs[text][column] == wanted, (text, column)
             compared += isinstance(value, float) and math.isfinite(value)
     assert compared > 60
 
 
-@pytest.mark.parametrize(("name", "sound"), [("no context", True), ("context", False)])
-def test_leave_one_out_has_its_null_where_deleting_takes_a_weight_away_and_no_more(name, sound):
+@pytest.mark.parametrize("name", ["no context", "context"])
+def test_an_adapters_nulls_are_those_of_the_model_behind_it(name):
     ours, theirs = twins(name)
     audit = Auditing(theirs, None, BUDGETS["quick"])
     found = {row["id"]: row for row in QUESTIONS["importance"].observe(audit, np.random.default_rng(0))}
     draw = torch.Generator().manual_seed(int(np.random.default_rng(0).integers(2**63)))
-    study = Importance(nulls=4 * BUDGETS["quick"].draws, shown=0).ask(ours, None, draw)
-    for row in study:
-        twin = found[row["id"]]
-        for column in ("tau_loo", "tau_gradient", "null_tau_gradient", "null_significant_gradient"):
-            assert twin[column] == pytest.approx(row[column], abs=1e-9, nan_ok=True)
-        for column in ("null_tau_loo", "null_significant_loo"):
-            wanted = row[column] if sound else math.nan
-            assert twin[column] == pytest.approx(wanted, abs=1e-9, nan_ok=True)
+    compared = 0
+    for row in Importance(nulls=4 * BUDGETS["quick"].draws, shown=0).ask(ours, draw):
+        for column in [name for name in importance.NUMBERS if not name.startswith("traded")]:
+            if row["length"] > 10 and "loo" in column:
+                continue  # a word that stands there twice ties with itself up to rounding
+            assert found[row["id"]][column] == pytest.approx(row[column], abs=1e-9, nan_ok=True), column
+            compared += math.isfinite(row[column])
+    assert compared > 60
 
 
-def test_why_a_transformer_has_no_null_of_deletion():
-    """Nothing was learnt and leave-one-out does not agree with attention; the factor of the row would."""
-    model = on_the_bench(made("bert", double=True)[0])
-    rng, taus, nulls = np.random.default_rng(0), [], []
-    words = sorted({word for example in examples() for word in example.tokens})
-    split = model.split(examples(texts=[" ".join(rng.choice(words, size=10)) for _ in range(40)]))
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+@pytest.mark.parametrize("measure", ["gradient", "loo"])
+def test_unlearnt_transformers_agree_no_more_than_their_nulls(family, measure):
+    """Random parameters, so neither null may be far from the agreement that there is."""
+    random, draw = tiny(family), seeded(4)
     with torch.no_grad():
-        reading = model.read(split.batch(range(40)))
-        loo = leave_one_out(model, reading).change
-        drawn = orders(reading.mask, 4, rng=seeded())
-        null = null_leave_one_out(model, reading, drawn)
-        assert null_deletion(model, reading, loo, drawn).isnan().all()
-    for text, weights in enumerate(reading.weights.numpy()):
-        taus.append(kendall(weights, loo[text].numpy())[0])
-        nulls += [kendall(weights, one)[0] for one in null[text].numpy()]
-    assert abs(np.mean(taus)) < 0.1 and np.mean(nulls) > 0.25
+        for parameter in random.parameters():
+            if parameter.ndim > 1:
+                parameter.normal_(0, 0.3, generator=draw)
+    model = on_the_bench(made(family, double=True, model=random)[0])
+    rng = np.random.default_rng(0)
+    texts = examples(texts=[" ".join(rng.choice(WORDS, size=10)) for _ in range(40)])
+    rows = pd.DataFrame(Importance(nulls=4, shown=0).ask(Audited(model, texts), seeded()))
+    own = rows["tau_loo_held" if measure == "loo" else "tau_gradient"].mean()
+    for null in ("swapped", "permuted"):
+        assert abs(own - rows[f"{null}_tau_{measure}"].mean()) < 0.1, null
+
+
+def test_a_transformers_weights_move_head_by_head_and_special_tokens_keep_theirs():
+    model = made("bert", double=True)[0]
+    split = model.split(examples())
+    with torch.no_grad():
+        reading = model.read(split.batch(range(4)))
+        pool = AttentionPool.of(model, split)
+        swapped = pool.swapped(model, reading, np.arange(4), 3, rng=seeded(1))
+        permuted = GivenAttention.permuted(reading, 3, rng=seeded())
+        for given in (swapped, permuted):
+            known = ~given.weights.isnan().flatten(1).any(1)
+            assert known.any() and given.weights.ndim == 4
+            mass = given.weights.sum(-1) - reading.weights.sum(-1)[:, None]
+            assert mass[known].abs().max() < 1e-12
+    row = 0
+    for draw in range(3):
+        found, own = permuted.weights[row, draw], reading.weights[row]
+        place = [int((own[0] - value).abs().argmin()) for value in found[0]]
+        assert torch.equal(found, own[:, place]), "one order for all heads"
 
 
 def test_dealt_weights_are_moved_states():
@@ -179,18 +201,16 @@ def test_a_transformers_units_are_taken_away_one_at_a_time(family):
     for model, batch in choices(family):
         with torch.no_grad():
             reading = model.read(batch)
-            order = orders(reading.mask, 2, rng=seeded(2))
-            own, null = hidden_leave_one_out(model, reading), null_leave_one_out(model, reading, order)
+            given = GivenAttention.permuted(reading, 2, rng=seeded(2))
+            own = hidden_leave_one_out(model, reading)
+            null = [hidden_leave_one_out(model, each) for each in given.each(reading)]
             for text, length in enumerate(reading.mask.sum(1).tolist()):
                 for unit in range(length):
                     wanted = taken_away(model, reading, reading.weights, text, unit)
                     assert own[text, unit] == pytest.approx(wanted, abs=1e-9, nan_ok=True)
                     for draw in range(2):
-                        there = order[text, draw]
-                        weights = reading.weights.clone()
-                        weights[text, there] = reading.weights[text]
-                        wanted = taken_away(model, reading, weights, text, int(there[unit]))
-                        assert null[text, draw, unit] == pytest.approx(wanted, abs=1e-9, nan_ok=True)
+                        wanted = taken_away(model, reading, given.weights[:, draw], text, unit)
+                        assert null[draw][text, unit] == pytest.approx(wanted, abs=1e-9, nan_ok=True)
         assert not own[~reading.mask].any()
 
 

@@ -203,9 +203,9 @@ def test_chunks_change_nothing_but_memory(encoder, query, monkeypatch):
 
     def counted(model, reading, lefts):
         parts.append((len(reading.mask), len(lefts)))
-        return inner.changes(model, reading, lefts)
+        return inner.remainder(model, reading, lefts)
 
-    monkeypatch.setitem(erasure.ROADS, ROAD[encoder], dataclasses.replace(inner, changes=counted))
+    monkeypatch.setitem(erasure.ROADS, ROAD[encoder], dataclasses.replace(inner, remainder=counted))
     monkeypatch.setattr(erasure, "FLOATS", 7 * inner.floats_per_variant(model, 40))
     apart = leave_one_out(model, reading).change
     torch.testing.assert_close(apart, together, atol=1e-6, rtol=0, equal_nan=True)

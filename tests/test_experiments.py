@@ -11,7 +11,7 @@ from attentest.evidence.gradient import gradients
 from attentest.experiments.adversary import CURVE, PUBLISHED, Adversary
 from attentest.experiments.contract import Sources, Subject
 from attentest.experiments.heat_map import HeatMap
-from attentest.experiments.importance import FIRST_SEED, Importance
+from attentest.experiments.importance import Importance
 from attentest.findings import adversary, heat_map, importance
 from attentest.findings.comparison import jensen_shannon, kendall
 from attentest.refusal import Refusal
@@ -72,16 +72,6 @@ def test_one_token_and_a_model_without_a_ranking_are_counted_not_averaged():
     of = {(f.measure, f.group): f for f in findings}
     tau = of["tau-gradient", "overall"]
     assert math.isnan(tau.estimate) and tau.excluded == len(toy_corpus().test) and "one token" in tau.why
-
-
-def test_importance_has_a_ceiling_from_the_first_seed_only():
-    step = Importance(nulls=2)
-    rows, _ = observed(step, toy_corpus(), seed=3)
-    assert trained(rows)["ceiling_gradient"].notna().any()
-    assert rows[rows["subject"] == "untrained"]["ceiling_gradient"].isna().all()
-    assert FIRST_SEED in step.siblings(toy_model(toy_corpus(), seed=3).config)
-    rows, _ = observed(step, toy_corpus(), seed=0)
-    assert rows["ceiling_loo"].isna().all()
 
 
 def test_the_same_draws_for_the_same_rng():

@@ -6,8 +6,8 @@ import torch
 from attentest.corpus.batch import IndexedSplit
 from attentest.evidence.erasure import leave_one_out
 from attentest.evidence.gradient import gradients
-from attentest.evidence.null_importance import null_gradient, null_leave_one_out
 from attentest.evidence.permutation import orders
+from attentest.evidence.traded_importance import traded_gradient, traded_leave_one_out
 from attentest.findings.comparison import kendall
 from attentest.model.decoder import distribution
 from tests.toys import in_double, toy_batch, toy_corpus, toy_model
@@ -106,7 +106,7 @@ def test_the_null_of_the_gradient_keeps_weights_and_moves_sensitivities():
     weights = torch.tensor([[0.5, 0.3, 0.2, 0.0], [1.0, 0.0, 0.0, 0.0]], dtype=torch.float64)
     gradient = torch.tensor([[1.0, 0.3, 0.6, 0.0], [2.0, 0.0, 0.0, 0.0]], dtype=torch.float64)
     order = torch.tensor([[[1, 2, 0, 3]], [[0, 1, 2, 3]]])
-    drawn = null_gradient(weights, gradient, order)
+    drawn = traded_gradient(weights, gradient, order)
     expected = [[[0.5 * 1.0, 0.3 * 3.0, 0.2 * 2.0, 0.0]], [[2.0, 0.0, 0.0, 0.0]]]
     torch.testing.assert_close(drawn, torch.tensor(expected, dtype=torch.float64))
 
@@ -122,7 +122,7 @@ def test_the_null_of_leaving_out_is_leaving_out_where_nothing_moves(settings, ki
     reading = model.read_distinct(toy_batch(model, corpus))
     own = torch.arange(reading.mask.shape[1]).expand(len(reading.mask), 1, -1)
     with torch.no_grad():
-        drawn = null_leave_one_out(model, reading, own)[:, 0]
+        drawn = traded_leave_one_out(model, reading, own)[:, 0]
         real = leave_one_out(model, reading).change
     several = reading.mask & (reading.mask.sum(1) > 1)[:, None]
     torch.testing.assert_close(drawn[several], real[several], atol=1e-9, rtol=1e-6)
@@ -133,7 +133,7 @@ def test_the_null_agrees_with_attention_though_nothing_is_related():
     rng = torch.Generator().manual_seed(0)
     weights = torch.randn(300, 18, generator=rng).softmax(-1).double()
     gradient = weights * torch.randn(300, 18, generator=rng).abs()
-    drawn = null_gradient(weights, gradient, orders(torch.ones(300, 18, dtype=torch.bool), 1, rng=rng))
+    drawn = traded_gradient(weights, gradient, orders(torch.ones(300, 18, dtype=torch.bool), 1, rng=rng))
     taus = [kendall(w, d)[0] for w, d in zip(weights.tolist(), drawn[:, 0].tolist(), strict=True)]
     assert 0.45 < sum(taus) / len(taus) < 0.65
 

@@ -21,24 +21,55 @@ def told(finding, *names):
     return tuple(finding[name] for name in names)
 
 
-@pytest.mark.parametrize("kind", ["gradient", "loo"])
-def test_a_correlation_its_significance_and_its_excess_by_hand(kind):
+@pytest.mark.parametrize(("kind", "held"), [("gradient", "gradient"), ("loo", "loo_held")])
+@pytest.mark.parametrize(("larger", "smaller"), [("swapped", "permuted"), ("permuted", "swapped")])
+def test_a_correlation_its_significance_and_its_excess_by_hand(kind, held, larger, smaller):
     rows = importance_texts(
         4,
         **{
-            f"tau_{kind}": [0.8, 0.2, -0.1, NAN],
-            f"p_{kind}": [0.01, 0.05, 0.051, NAN],
-            f"null_tau_{kind}": [0.5, 0.4, 0.3, 0.9],
-            f"null_significant_{kind}": [1.0, 0.5, 0.0, 0.9],
+            f"tau_{held}": [0.8, 0.2, -0.1, NAN],
+            f"p_{held}": [0.01, 0.05, 0.051, NAN],
+            f"{larger}_tau_{kind}": [0.5, 0.4, 0.3, 0.9],
+            f"{larger}_significant_{kind}": [1.0, 0.5, 0.0, 0.9],
+            f"{smaller}_tau_{kind}": [0.8, 0.1, 0.0, 0.9],
+            f"{smaller}_significant_{kind}": 0.1,
         },
     )
-    findings = found(rows)
-    tau = one(findings, f"tau-{kind}")
+    findings, said = found(rows), held.replace("_", "-")
+    tau = one(findings, f"tau-{said}")
     assert told(tau, "estimate", "null") == pytest.approx((0.3, 0.4)), "the null is that of the same texts"
     assert tau["std"] == pytest.approx(np.std([0.8, 0.2, -0.1]))
     assert told(tau, "n", "seeds", "excluded", "why") == (3, 1, 1, "constant or NaN vector")
-    assert told(one(findings, f"tau-{kind}-significant"), "estimate", "null") == pytest.approx((2 / 3, 0.5))
+    assert told(one(findings, f"tau-{said}-significant"), "estimate", "null") == pytest.approx((2 / 3, 0.5))
     assert told(one(findings, f"tau-{kind}-excess"), "estimate", "null") == pytest.approx((-0.1, 0.0))
+    assert one(findings, f"tau-{kind}-{larger}")["estimate"] == pytest.approx(2.1 / 4)
+    assert one(findings, f"tau-{kind}-{smaller}")["estimate"] == pytest.approx(1.8 / 4)
+
+
+def test_the_larger_null_is_chosen_in_every_group_by_itself():
+    rows = importance_texts(
+        4,
+        predicted=["a", "a", "b", "b"],
+        tau_gradient=0.5,
+        swapped_tau_gradient=[0.1, 0.1, 0.3, 0.3],
+        permuted_tau_gradient=[0.25, 0.25, 0.1, 0.1],
+    )
+    findings = found(rows, importance_texts(4, 0, "untrained", tau_gradient=0.2, permuted_tau_gradient=0.2))
+    wanted = {"predicted=a": 0.25, "predicted=b": 0.3, "overall": 0.2, "untrained": 0.2}
+    for group, null in wanted.items():
+        assert one(findings, "tau-gradient", group)["null"] == pytest.approx(null)
+
+
+def test_a_text_without_a_partner_is_left_out_of_the_swapped_null_alone():
+    columns = {"tau_gradient": 0.5, "swapped_tau_gradient": [0.3, 0.3, NAN], "permuted_tau_gradient": 0.1}
+    findings = found(importance_texts(3, **columns))
+    assert one(findings, "tau-gradient")["n"] == 3
+    excess = one(findings, "tau-gradient-excess")
+    assert told(excess, "n", "excluded", "why") == (2, 1, "no other text is as long")
+    assert one(findings, "tau-gradient-swapped")["why"] == "no other text is as long"
+    columns["permuted_tau_gradient"] = 0.4
+    excess = one(found(importance_texts(3, **columns)), "tau-gradient-excess")
+    assert told(excess, "n", "excluded") == (3, 0), "the permuted null needs no partner"
 
 
 def test_gradients_against_leave_one_out_by_hand():
@@ -86,19 +117,22 @@ def test_reasons_are_counted_where_there_are_several():
     assert told(tau, "excluded", "why") == (3, "constant or NaN vector (1); one token (2)")
 
 
-def test_the_reference_seed_is_not_asked_for_a_ceiling():
-    rows = [
-        importance_texts(
-            3, seed, subject, ceiling_loo=NAN if seed == 0 or subject != "trained" else seed / 10
-        )
-        for seed in (0, 1, 2)
-        for subject in ("trained", "untrained")
-    ]
+def test_the_noise_ceiling_is_over_all_pairs_of_seeds():
+    """Three seeds, two texts that were stored whole, one that was not."""
+    vectors = {
+        0: [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], None],
+        1: [[1.0, 3.0, 2.0], [1.0, 2.0, 3.0], None],
+        2: [[3.0, 2.0, 1.0], [1.0, 2.0, 3.0], None],
+    }
+    rows = [importance_texts(3, seed).assign(loo=of, gradient=None) for seed, of in vectors.items()]
+    rows += [importance_texts(3, seed, "untrained").assign(loo=None, gradient=None) for seed in vectors]
     findings = found(*rows)
     ceiling = one(findings, "noise-ceiling-loo")
-    assert ceiling["estimate"] == pytest.approx(0.15)
-    assert told(ceiling, "null", "n", "seeds", "excluded", "why") == (0.0, 6, 2, 0, "")
+    first = (1 / 3 + -1.0 + -1 / 3) / 3  # tau of seeds 0 and 1, 0 and 2, 1 and 2
+    assert ceiling["estimate"] == pytest.approx((first + 1.0) / 2)
+    assert told(ceiling, "null", "n", "seeds", "excluded", "why") == (0.0, 6, 3, 0, "")
     assert set(findings[findings["measure"] == "noise-ceiling-loo"]["group"]) == {"overall"}
+    assert not (findings["measure"] == "noise-ceiling-gradient").any()
     alone = found(rows[0])
     assert not alone["measure"].str.startswith("noise-ceiling").any()
 
@@ -170,15 +204,18 @@ def test_numbers_that_came_as_objects_are_numbers():
     assert one(found(rows), "tau-norm-free")["excluded"] == 3
 
 
-@pytest.mark.parametrize("column", ["tau_loo", "k", "length", "label", "ceiling_gradient"])
+@pytest.mark.parametrize("column", ["tau_loo", "k", "length", "label", "swapped_tau_loo"])
 def test_a_missing_column_is_refused(column):
     with pytest.raises(Refusal, match=f"no column {column}"):
         found(importance_texts(3).drop(columns=column))
 
 
 def test_shown_texts_may_carry_their_vectors():
-    shown = importance_rows().assign(weights=None, gradient=None)
-    shown["loo"] = [[0.1, 0.2]] * len(shown)
-    pd.testing.assert_frame_equal(
-        concluded(shown, importance.conclude), concluded(importance_rows(), importance.conclude)
+    shown = importance_rows()
+    whole, without = (
+        concluded(rows, importance.conclude) for rows in (shown, shown.drop(columns=["gradient", "loo"]))
     )
+    ceilings = whole["measure"].str.startswith("noise-ceiling")
+    assert set(whole[ceilings]["measure"]) == {"noise-ceiling-gradient", "noise-ceiling-loo"}
+    same = ["measure", "group", "estimate", "std", "n", "excluded", "null"]
+    pd.testing.assert_frame_equal(whole[~ceilings][same].reset_index(drop=True), without[same])

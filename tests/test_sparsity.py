@@ -156,7 +156,14 @@ def test_texts_of_one_token_and_one_predicted_class_crash_nothing():
 def test_means_stand_beside_the_untrained_twin():
     rows = pd.concat(
         [
-            sparsity_texts(2, entropy_gradient=[0.2, 0.4], tau_loo=[0.5, 0.7], null_tau_loo=0.1),
+            sparsity_texts(
+                2,
+                entropy_gradient=[0.2, 0.4],
+                tau_loo=[0.5, 0.7],
+                tau_loo_held=[0.5, 0.7],
+                swapped_tau_loo=0.05,
+                permuted_tau_loo=0.1,
+            ),
             sparsity_texts(2, subject="lambda 0.6", number=0.6, entropy_gradient=0.8, support=[3, 6]),
             sparsity_texts(2, subject="untrained lambda 0.6", number=0.6, entropy_gradient=0.6, support=12),
             sparsity_texts(2, subject="untrained", entropy_gradient=0.9),
@@ -171,7 +178,9 @@ def test_means_stand_beside_the_untrained_twin():
     assert told("entropy-gradient") == pytest.approx((0.3, 0.9))
     assert told("entropy-gradient", "lambda 0.6") == pytest.approx((0.8, 0.6))
     assert told("support-share", "lambda 0.6") == pytest.approx((0.375, 1.0))
-    assert told("tau-loo") == pytest.approx((0.6, 0.1)) and told("tau-loo-excess") == pytest.approx((0.5, 0))
+    assert told("tau-loo") == pytest.approx((0.6, NAN), nan_ok=True)
+    assert told("tau-loo-held") == pytest.approx((0.6, 0.1))
+    assert told("tau-loo-excess") == pytest.approx((0.5, 0))
     assert told("entropy-gradient", "shuffled labels") == pytest.approx((0.7, 0.9))
     assert told("entropy-gradient", "untrained") == pytest.approx((0.9, NAN), nan_ok=True)
     assert set(found["group"]) == {"overall", "lambda 0.6", "untrained", "shuffled labels", "sweep"}

@@ -1,8 +1,8 @@
 """How a map ranks words beside their importances: the rows of two experiments, as far as a map has them.
 
-The nulls of both take off the factor that a weight is of its unit's importance. A map is no such factor, and
-nothing is known of what it would agree with unlearnt but what the untrained twin shows. So they are NaN here,
-and so is whatever is about the states that one layer weighs.
+The nulls of both compute importances again under other weights. A map cannot be given to the model, and
+nothing is known of what it would agree with by chance but what the untrained twin shows. So they are NaN
+here, and so is whatever is about the states that one layer weighs.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from attentest.findings import dispersion, importance
 from attentest.model.reader import TEXTS, TOKENS
 
 NOT_OF_MAPS = {
-    "importance": "its null takes off the factor that a weight is of an importance, and a map is no weight",
-    "dispersion": "it is about the states that one layer weighs, or weights as factors, and a map is neither",
+    "importance": "its null gives the model other weights, and a map cannot be given to the model",
+    "dispersion": "it is about the states that one layer weighs, or gives the model other weights",
 }
 
 
@@ -44,10 +44,10 @@ def map_dispersion(subject: Subject) -> Iterator[Row]:
             "inputs_gradient": torch.from_numpy(own.norm_free).to(own.reading.weights),
             "inputs_loo": torch.from_numpy(own.loo).to(own.reading.weights),
         }
-        attended = Attended.of(own.reading)
+        attended = Attended.of(own.reading.weights, own.reading.mask)
         columns = dict.fromkeys(dispersion.NUMBERS, np.full(len(rows), np.nan)) | spreads(own.reading, words)
         for name, known in words.items():
-            taus = attended.taus(attended.first(known))
+            taus = attended.taus(known)
             columns |= {f"tau_{name}{where}": tau for where, tau in taus.items()}
         columns["support"] = attended.real.sum(1).cpu().numpy()
         for place, row in enumerate(begun(subject, rows, own.reading)):

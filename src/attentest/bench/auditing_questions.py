@@ -7,39 +7,30 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from attentest.bench.auditing_ablation import ablated
+from attentest.bench.auditing_around import AroundTransformer
 from attentest.bench.auditing_map_rows import NOT_OF_MAPS, map_dispersion, map_importance
 from attentest.bench.auditing_maps import Mapped, cannot_be_given
 from attentest.bench.auditing_rankings import agreed, erased, marked
 from attentest.bench.auditing_subject import Audited
-from attentest.corpus.batch import buckets
-from attentest.evidence.dealt_gradient import dealt_gradient
 from attentest.evidence.explainers import Effort
-from attentest.evidence.null_importance import Orders, null_deletion, null_gradient
-from attentest.evidence.permutation import orders
 from attentest.experiments.adversary import Adversary
 from attentest.experiments.answers import answered
 from attentest.experiments.contract import Row
 from attentest.experiments.dispersion import Dispersion
-from attentest.experiments.importance import Importance, Importances, agreement, ceilings
+from attentest.experiments.importance import Importance
 from attentest.experiments.information import Information
 from attentest.experiments.permutation import Permutation
 from attentest.experiments.removal import Removal
-from attentest.experiments.rows import begun
 from attentest.findings import audit_means
 from attentest.findings.conclusions import CONCLUSIONS, Conclude
-from attentest.findings.rank_agreement import significant
-from attentest.model.adapter import AdaptedModel
 from attentest.model.foreign import ForeignModel
-from attentest.model.reader import TEXTS, TOKENS, readings
-from attentest.model.seam import AttentionModel
+from attentest.model.reader import readings
 from attentest.refusal import Refusal
 
 NO_NULL = (
-    "deleting a word does more here than taking its weight away, and what that does unlearnt is not known; "
-    "agreement/leave-one-out has another null"
+    "the gradient of the states that a layer weighs has no null here; that of leave-one-out is importance's"
 )
 
 
@@ -106,7 +97,7 @@ class Auditing:
         """Why some measures of a question are empty, where their findings cannot know."""
         if self.of_map:
             return NOT_OF_MAPS.get(name, "")
-        return NO_NULL if self.foreign and name == "importance" else ""
+        return NO_NULL if self.foreign and name == "dispersion" else ""
 
 
 def _performance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
@@ -115,50 +106,13 @@ def _performance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
 
 
 def _importance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
-    asked = Importance(nulls=4 * audit.budget.draws, shown=0)
+    # Under each draw a transformer goes back once, and once more through every shortened text.
+    draws = audit.budget.draws * (1 if isinstance(audit.subject.model, AroundTransformer) else 4)
     for each in audit.both:
         if audit.of_map:
             yield from map_importance(each)
-        elif audit.foreign:
-            yield from _foreign_importance(each, asked.nulls, drawing(rng))
         else:
-            yield from asked.ask(each, None, drawing(rng))
-
-
-def _foreign_importance(subject: Audited, nulls: int, rng: torch.Generator) -> Iterator[Row]:
-    """The same columns; leave-one-out has its null where a deleted word takes away its weight and no more."""
-    model = subject.model
-    k = max(10, int(0.1 * subject.texts.lengths.mean()))  # as the study has it
-    for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
-        own = Importances.of(model, subject.texts.batch(rows).to(model.device))
-        drawn = orders(own.reading.mask, nulls, rng=rng)
-        columns = agreement(own, k) | ceilings(own, None, own.reading.batch)
-        for name, null in _nulls(model, own, drawn).items():
-            tau, p_value = own.agreement(own.weights, null.cpu().numpy())
-            columns |= {
-                f"null_tau_{name}": tau.mean(1),
-                f"null_significant_{name}": significant(p_value).mean(1),
-            }
-        for place, row in enumerate(begun(subject, rows, own.reading)):
-            yield {**row, "k": k, **{name: float(column[place]) for name, column in columns.items()}}
-
-
-def _nulls(model: AttentionModel, own: Importances, drawn: Orders) -> dict[str, Tensor]:
-    """The importances that the weights would have to thank only themselves for."""
-    weights = own.reading.weights
-    gradient, loo = (torch.as_tensor(known).to(weights) for known in (own.gradient, own.loo))
-    if isinstance(model, AdaptedModel):  # its weights sum up states, as those of the papers' models do
-        return {
-            "gradient": null_gradient(weights, gradient, drawn),
-            "loo": null_deletion(model, own.reading, loo, drawn),
-        }
-    # A transformer's words reach the output past the weights, too, and a shorter text is read anew. (Texts on
-    # whose answer no deletion tells would pass the proof in null_deletion all the same.)
-    few = drawn[:, : max(1, drawn.shape[1] // 4)]  # a pass back each
-    return {
-        "gradient": dealt_gradient(model, own.reading.batch, few),
-        "loo": torch.full_like(drawn, torch.nan, dtype=weights.dtype),
-    }
+            yield from Importance(nulls=draws, shown=0).ask(each, drawing(rng))
 
 
 def _permutation(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:

@@ -36,6 +36,11 @@ class HeadsTogether(AroundTransformer):
     model's own map gives its own answer; but a single head's row need not sum to one under another map.
     """
 
+    @property
+    def with_heads(self) -> AttentionModel:
+        """The transformer itself."""
+        return self.inner
+
     def read(
         self, batch: Batch, *, embeddings: Vectors | None = None, rng: torch.Generator | None = None
     ) -> Reading:

@@ -16,8 +16,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attentest.corpus.batch import buckets
-from attentest.evidence import erasure_convolutional, erasure_recurrent, erasure_tokenwise
-from attentest.evidence.parts import answers_read_anew
+from attentest.evidence import erasure_convolutional, erasure_recurrent, erasure_tokenwise, erasure_whole
+from attentest.evidence.erasure_remainder import AbstractRemainder
+from attentest.evidence.given_attention import GivenAttention
 from attentest.model.decoder import distribution
 from attentest.model.divergence import total_variation
 from attentest.model.encoders import Convolutional, Recurrent, TokenWise
@@ -25,7 +26,6 @@ from attentest.model.seam import AttentionModel, Reading
 from attentest.model.selection import selected
 from attentest.refusal import Refusal
 
-Changes = Float[Tensor, "batch variant"]
 Selected = Int[Tensor, " text"]  # rows of a batch, any of them any number of times
 
 
@@ -35,13 +35,14 @@ class LeftOut:
 
     change: Float[Tensor, "batch unit"]  # 0 on padding; NaN where a text has one unit
     road: str
+    under: Float[Tensor, "batch draw unit"] | None = None  # the same under each attention that was given
 
 
 @dataclass(frozen=True)
 class Road:
-    """One way to the output changes of some texts' variants, and the memory that each variant takes."""
+    """One way to encode what is left of some texts, and the memory that each variant takes."""
 
-    changes: Callable[[AttentionModel, Reading, range], Changes]
+    remainder: Callable[[AttentionModel, Reading, range], AbstractRemainder]
     floats_per_variant: Callable[[AttentionModel, int], int]  # of a text of so many tokens
 
 
@@ -51,21 +52,43 @@ FLOATS, GPU_FLOATS = 16_000_000, 128_000_000
 TEXTS = 512
 
 
-def leave_one_out(model: AttentionModel, reading: Reading, *, road: str | None = None) -> LeftOut:
+@torch.no_grad()
+def leave_one_out(
+    model: AttentionModel,
+    reading: Reading,
+    *,
+    given: GivenAttention | None = None,
+    road: str | None = None,
+) -> LeftOut:
     """The total variation between each text's output and its output without each of its units.
 
-    `reading` is one without noise. A text of one unit is NaN: nothing would be left to read.
+    `reading` is one without noise. A text of one unit is NaN: nothing would be left to read. Under a `given`
+    attention the remaining units keep their given scores, which are projected again over them (13.9), and the
+    change is from the output under the same attention of the whole text.
     """
     name = _checked(model, road)
-    with torch.no_grad():
-        change = reading.scores.new_zeros(reading.mask.shape)
-        for texts, lefts in _plan(model, reading, ROADS[name]):
-            change[texts, lefts.start : lefts.stop] = ROADS[name].changes(
-                model, selected(reading, texts), lefts
-            )
-        alone = (reading.mask.sum(1) < 2)[:, None]
-        change = change.masked_fill(alone, float("nan")).masked_fill(~reading.mask, 0.0)
-    return LeftOut(change, name)
+    own = distribution(model.decide(reading))
+    change = own.new_zeros(reading.mask.shape)
+    under, of_given = None, None
+    if given is not None:
+        of_given = distribution(model.decide(reading, given.weights))
+        under = own.new_zeros(*of_given.shape[:2], change.shape[1])
+    for texts, lefts in _plan(model, reading, ROADS[name]):
+        some, columns = selected(reading, texts), slice(lefts.start, lefts.stop)
+        remainder = ROADS[name].remainder(model, some, lefts)
+        change[texts, columns] = total_variation(distribution(remainder.own()), own[texts][:, None])
+        if given is not None and of_given is not None and under is not None:
+            units = some.mask.shape[1]
+            logits = remainder.under(given.weights[texts][..., :units], given.scores[texts][..., :units])
+            under[texts, :, columns] = total_variation(distribution(logits), of_given[texts][:, :, None])
+    change = _defined(change, reading.mask)
+    return LeftOut(change, name, None if under is None else _defined(under, reading.mask[:, None]))
+
+
+def _defined(change: Float[Tensor, "batch *draw unit"], mask: Tensor) -> Float[Tensor, "batch *draw unit"]:
+    """NaN where a text has one unit, 0 on padding."""
+    alone = mask.sum(-1, keepdim=True) < 2
+    return change.masked_fill(alone, float("nan")).masked_fill(~mask, 0.0)
 
 
 def _checked(model: AttentionModel, road: str | None) -> str:
@@ -96,26 +119,12 @@ def _plan(model: AttentionModel, reading: Reading, road: Road) -> Iterator[tuple
             yield texts, range(begin, min(begin + at_once, longest))
 
 
-def whole(model: AttentionModel, reading: Reading, lefts: range) -> Changes:
-    """Brute force: delete the unit's tokens and read what is left from the beginning."""
-    texts, variants = reading.mask[:, lefts.start : lefts.stop].nonzero(as_tuple=True)
-    kept = reading.mask[texts].scatter(1, variants[:, None] + lefts.start, False)
-    own = distribution(model.decide(reading))
-    found = own.new_zeros(len(own), len(lefts))
-    answers = answers_read_anew(model, reading, texts, kept)
-    found[texts, variants] = total_variation(distribution(answers), own[texts])
-    return found
-
-
-def _floats_to_read(model: AttentionModel, tokens: int) -> int:
-    """Embeddings, a recurrence's gates both ways, a Transformer's maps, or less."""
-    return (tokens + 2) * (2 * model.embedding.embedding_dim + 8 * model.encoder.width + 8 * tokens)
-
-
 FAST = {TokenWise: "token-wise", Convolutional: "convolutional", Recurrent: "recurrent"}
 ROADS = {
-    "token-wise": Road(erasure_tokenwise.token_wise, erasure_tokenwise.floats_per_variant),
-    "convolutional": Road(erasure_convolutional.convolutional, erasure_convolutional.floats_per_variant),
-    "recurrent": Road(erasure_recurrent.recurrent, erasure_recurrent.floats_per_variant),
-    "whole": Road(whole, _floats_to_read),
+    "token-wise": Road(erasure_tokenwise.TokenWiseRemainder, erasure_tokenwise.floats_per_variant),
+    "convolutional": Road(
+        erasure_convolutional.ConvolutionalRemainder, erasure_convolutional.floats_per_variant
+    ),
+    "recurrent": Road(erasure_recurrent.RecurrentRemainder, erasure_recurrent.floats_per_variant),
+    "whole": Road(erasure_whole.WholeRemainder, erasure_whole.floats_per_variant),
 }

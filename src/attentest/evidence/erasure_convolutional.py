@@ -18,12 +18,9 @@ from attentest.corpus.vocabulary import END, PAD, START
 from attentest.evidence.erasure_remainder import (
     Carried,
     Scalars,
-    answered,
+    WeighedRemainder,
     carried,
-    kept,
-    output_change,
     rescored,
-    reweighed,
 )
 from attentest.model.decoder import Affine
 from attentest.model.encoders import Convolutional
@@ -38,24 +35,53 @@ def floats_per_variant(model: AttentionModel, units: int) -> int:
     assert isinstance(model.encoder, Convolutional)
     taps = [kernel.kernel_size[0] for kernel in _kernels(model.encoder)]
     channels = model.encoder.width // len(taps)
-    return 8 * units + 4 * max(taps) * model.encoder.width + sum(taps) * channels
+    classes = len(model.labels) if isinstance(model.decoder, Affine) else 0
+    return (8 + 2 * classes) * units + 4 * max(taps) * model.encoder.width + sum(taps) * channels
 
 
-def convolutional(model: AttentionModel, reading: Reading, lefts: range) -> Float[Tensor, "batch variant"]:
-    """The output change of each variant."""
-    assert isinstance(model.encoder, Convolutional)
-    hidden = _hidden_around_the_gap(model, model.encoder, reading)
-    remain = kept(reading, lefts)
-    scores = reading.scores[:, None].repeat(1, len(lefts), 1)
-    for distance, states in hidden.items():
-        new = rescored(model, reading, states)
-        if new is not None:
-            diagonal, units = _pairs(scores, lefts, distance)
-            diagonal.copy_(new[:, units])
-    weights = reweighed(model, reading.weights[:, None], scores, remain)
-    return output_change(
-        model, reading, answered(model, reading, _sums(model, reading, hidden, weights, lefts))
-    )
+class ConvolutionalRemainder(WeighedRemainder):
+    """The states around the gap of every variant, by their distance from it."""
+
+    def __init__(self, model: AttentionModel, reading: Reading, lefts: range) -> None:
+        super().__init__(model, reading, lefts)
+        assert isinstance(model.encoder, Convolutional)
+        self.hidden = _hidden_around_the_gap(model, model.encoder, reading)
+        self.each = {
+            distance: model.decoder.values(states) if isinstance(model.decoder, Affine) else states
+            for distance, states in self.hidden.items()
+        }
+
+    def scores(self) -> Scalars:
+        """The text's own but around the gap."""
+        scores = self.reading.scores[:, None].repeat(1, len(self.lefts), 1)
+        for distance, states in self.hidden.items():
+            new = rescored(self.model, self.reading, states)
+            if new is not None:
+                diagonal, units = _pairs(scores, self.lefts, distance)
+                diagonal.copy_(new[:, units])
+        return scores
+
+    def sums(self, weights: Scalars) -> Carried:
+        """Unchanged units by one product, changed ones distance by distance."""
+        changed = []
+        for distance, each in self.each.items():
+            diagonal, units = _pairs(weights, self.lefts, distance)
+            changed.append((max(-self.lefts.start - distance, 0), diagonal[..., None] * each[:, units]))
+            diagonal.zero_()
+        sums = weights @ carried(self.reading)
+        for begin, part in changed:
+            sums[:, begin : begin + part.shape[1]] += part
+        return sums
+
+    def pair_values(self) -> Float[Tensor, "batch variant unit class"]:
+        """The text's own but around the gap."""
+        assert self.reading.values is not None
+        values = self.reading.values[:, None].repeat(1, len(self.lefts), 1, 1)
+        for number, classes in enumerate(values.unbind(3)):
+            for distance, each in self.each.items():
+                diagonal, units = _pairs(classes, self.lefts, distance)
+                diagonal.copy_(each[:, units, number])
+        return values
 
 
 def _hidden_around_the_gap(model: AttentionModel, encoder: Convolutional, reading: Reading) -> Moved:
@@ -107,17 +133,3 @@ def _pairs(grid: Scalars, lefts: range, distance: int) -> tuple[Tensor, slice]:
     diagonal = grid.diagonal(offset, dim1=1, dim2=2)
     begin = max(offset, 0)
     return diagonal, slice(begin, begin + diagonal.shape[1])
-
-
-def _sums(model: AttentionModel, reading: Reading, hidden: Moved, weights: Scalars, lefts: range) -> Carried:
-    """What attention sums up: unchanged units by one product, changed ones distance by distance."""
-    changed = []
-    for distance, states in hidden.items():
-        diagonal, units = _pairs(weights, lefts, distance)
-        each = model.decoder.values(states) if isinstance(model.decoder, Affine) else states
-        changed.append((max(-lefts.start - distance, 0), diagonal[..., None] * each[:, units]))
-        diagonal.zero_()
-    sums = weights @ carried(reading)
-    for begin, part in changed:
-        sums[:, begin : begin + part.shape[1]] += part
-    return sums

@@ -22,6 +22,7 @@ from attentest.model.seam import AttentionModel, Reading
 
 Places = Int[Tensor, " row"]
 NewHalf = Float[Tensor, "row half"]
+PairValues = Float[Tensor, "batch variant unit class"]
 
 
 @runtime_checkable
@@ -42,6 +43,10 @@ class Halves(Protocol):
 
     def sums(self, weights: Scalars) -> Carried:
         """What attention sums up."""
+        ...
+
+    def values(self) -> PairValues:
+        """What each unit of each variant would say alone, where the decision is affine."""
         ...
 
 
@@ -87,6 +92,10 @@ class HalvesAsValues:
         """The values under attention."""
         return (weights[:, :, None] @ self.pair_values)[:, :, 0]
 
+    def values(self) -> PairValues:
+        """They are what is kept."""
+        return self.pair_values
+
 
 class HalvesAsStates:
     """For any attention and any decoder: the states of every pair."""
@@ -120,6 +129,11 @@ class HalvesAsStates:
         """The context vector, and its values where the decision is affine."""
         context = (weights[:, :, None] @ self.pair_states)[:, :, 0]
         return self.model.decoder.values(context) if isinstance(self.model.decoder, Affine) else context
+
+    def values(self) -> PairValues:
+        """From the states."""
+        assert isinstance(self.model.decoder, Affine)
+        return self.model.decoder.values(self.pair_states)
 
 
 def kept_halves(model: AttentionModel) -> type[HalvesAsValues] | type[HalvesAsStates]:

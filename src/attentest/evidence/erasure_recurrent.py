@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from attentest.corpus.vocabulary import END, START
 from attentest.evidence.erasure_cells import Gates, GRUDirection, LSTMDirection, Sequences
 from attentest.evidence.erasure_halves import Halves, kept_halves
-from attentest.evidence.erasure_remainder import answered, kept, output_change, reweighed
+from attentest.evidence.erasure_remainder import Carried, Scalars, WeighedRemainder
 from attentest.model.encoders import Recurrent
 from attentest.model.seam import AttentionModel, Reading
 
@@ -28,13 +28,26 @@ def floats_per_variant(model: AttentionModel, units: int) -> int:
     return units * kept_halves(model).floats_per_unit(model) + 8 * model.encoder.width
 
 
-def recurrent(model: AttentionModel, reading: Reading, lefts: range) -> Float[Tensor, "batch variant"]:
-    """The output change of each variant."""
-    halves = kept_halves(model)(model, reading, len(lefts))
-    for backward in (False, True):
-        _run_behind_the_gap(model, reading, lefts, halves, backward)
-    weights = reweighed(model, reading.weights[:, None], halves.scores(), kept(reading, lefts))
-    return output_change(model, reading, answered(model, reading, halves.sums(weights)))
+class RecurrentRemainder(WeighedRemainder):
+    """The new half-states of every variant, or what is kept of them."""
+
+    def __init__(self, model: AttentionModel, reading: Reading, lefts: range) -> None:
+        super().__init__(model, reading, lefts)
+        self.halves = kept_halves(model)(model, reading, len(lefts))
+        for backward in (False, True):
+            _run_behind_the_gap(model, reading, lefts, self.halves, backward)
+
+    def scores(self) -> Scalars:
+        """From the new states."""
+        return self.halves.scores()
+
+    def sums(self, weights: Scalars) -> Carried:
+        """Of values, or of states."""
+        return self.halves.sums(weights)
+
+    def pair_values(self) -> Float[Tensor, "batch variant unit class"]:
+        """From the new states."""
+        return self.halves.values()
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,19 @@ the support never moved the threshold, so leaving it out changes nothing.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from attentest.evidence.erasure_remainder import (
+    AbstractRemainder,
+    Answers,
     Carried,
+    Drawn,
     answered,
     carried,
-    output_change,
     renormalises,
     reweighed,
 )
@@ -34,10 +38,26 @@ def floats_per_variant(model: AttentionModel, units: int) -> int:
     return 6 * width if renormalises(model.projection) else 8 * units + 2 * width
 
 
-def token_wise(model: AttentionModel, reading: Reading, lefts: range) -> Float[Tensor, "batch variant"]:
-    """The output change of each variant."""
+class TokenWiseRemainder(AbstractRemainder):
+    """No state changes when another unit is deleted, so scores are held as they are."""
+
+    def own(self) -> Answers:
+        """Every unit keeps its score."""
+        return token_wise(self.model, self.reading, self.lefts)
+
+    def under(self, weights: Drawn, scores: Drawn) -> Float[Tensor, "batch draw variant class"]:
+        """The same closed form for every draw."""
+        draws = [
+            token_wise(self.model, replace(self.reading, weights=drawn, scores=scored), self.lefts)
+            for drawn, scored in zip(weights.unbind(1), scores.unbind(1), strict=True)
+        ]
+        return torch.stack(draws, dim=1)
+
+
+def token_wise(model: AttentionModel, reading: Reading, lefts: range) -> Answers:
+    """The logits of each variant."""
     sums = (_renormalised if renormalises(model.projection) else _projected)(model, reading, lefts)
-    return output_change(model, reading, answered(model, reading, sums))
+    return answered(model, reading, sums)
 
 
 def _renormalised(model: AttentionModel, reading: Reading, lefts: range) -> Carried:

@@ -17,7 +17,8 @@ from attentest.evidence import erasure, erasure_tokenwise, hidden_importance_for
 from attentest.evidence.decisions import in_double
 from attentest.evidence.erasure_remainder import rescored, reweighed
 from attentest.evidence.gradient import likeliest
-from attentest.model.decoder import Affine
+from attentest.model.decoder import Affine, distribution
+from attentest.model.divergence import total_variation
 from attentest.model.foreign import ForeignModel
 from attentest.model.seam import AttentionModel, Reading
 
@@ -26,13 +27,18 @@ PerUnit = Float[Tensor, "batch unit"]
 
 @torch.enable_grad()
 def hidden_gradient(model: AttentionModel, reading: Reading) -> PerUnit:
-    """`||df / dh_i||_2`, f being the probability of class 1, or of the likeliest where there are several."""
+    """`||df / dh_i||_2`, f being the probability of class 1, or of the likeliest where there are several.
+
+    The scores are the reading's, whosever they are, and move with the states as the model's own do: under
+    a given attention each score has a constant added to it.
+    """
     if isinstance(model, ForeignModel):
         return hidden_importance_foreign.free_gradient(model, reading)
     hidden = reading.hidden.detach().requires_grad_()
     weights = reading.weights.detach()
     scores = None if model.attention is None else rescored(model, reading, hidden)
     if scores is not None:  # else the weights depend on words, or there is one unit
+        scores = scores + (reading.scores - scores).detach()
         weights = reweighed(model, weights, scores, reading.mask)
     values = model.decoder.values(hidden) if isinstance(model.decoder, Affine) else None
     logits = model.decide(replace(reading, hidden=hidden, weights=weights, values=values))
@@ -53,9 +59,11 @@ def hidden_leave_one_out(model: AttentionModel, reading: Reading) -> PerUnit:
     batch, units = reading.mask.shape
     variant = batch * erasure_tokenwise.floats_per_variant(model, units)
     at_once = max(1, (erasure.FLOATS if reading.mask.device.type == "cpu" else erasure.GPU_FLOATS) // variant)
+    own = distribution(model.decide(reading))[:, None]
     changes = [
-        erasure_tokenwise.token_wise(model, reading, range(begin, min(begin + at_once, units)))
+        total_variation(distribution(erasure_tokenwise.token_wise(model, reading, lefts)), own)
         for begin in range(0, units, at_once)
+        for lefts in [range(begin, min(begin + at_once, units))]
     ]
     alone = (reading.mask.sum(1) < 2)[:, None]
     return torch.cat(changes, dim=1).masked_fill(alone, float("nan")).masked_fill(~reading.mask, 0.0)

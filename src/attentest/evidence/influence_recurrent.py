@@ -52,11 +52,9 @@ class Direction:
         """The gates again. States are known, so one product has them all; cells are added up in order."""
         assert isinstance(model.encoder, Recurrent)
         cell = model.encoder.cell
-        words, states = reading.embeddings, reading.hidden.chunk(2, dim=2)[backward]
-        words, states = (each.transpose(0, 1) for each in (words, states))
+        words, states = _words(reading, backward), reading.hidden.chunk(2, dim=2)[backward].transpose(0, 1)
         if backward:
-            order = reversal(reading.mask.sum(1), len(words))
-            words, states = turned(words, order), turned(states, order)
+            states = turned(states, reversal(reading.mask.sum(1), len(words)))
         marker = model.embedding(torch.tensor(END if backward else START, device=model.device))
         side = "_reverse" if backward else ""
         inputs, across = (getattr(cell, f"weight_{kind}_l0{side}") for kind in ("ih", "hh"))
@@ -213,6 +211,38 @@ def recurrent_frobenius(model: AttentionModel, reading: Reading, places: Places,
     norms = squares.new_zeros(*there.shape, asked.tokens)
     norms[there] = squares.sqrt()
     return norms
+
+
+@torch.no_grad()
+def recurrent_slopes(
+    model: AttentionModel, reading: Reading, outputs: Float[Tensor, "output hidden"]
+) -> Float[Tensor, "batch output unit token"]:
+    """`(d(w . h_u) / de_t) . e_t` for every output w, unit and token; 0 where no unit is.
+
+    A product with the word is linear, so what both halves of a state find at a word is simply added.
+    """
+    batch, units = reading.mask.shape
+    asked = _Asked.of(reading, torch.arange(units, device=model.device).expand(batch, -1), reading.mask)
+    found = outputs.new_zeros(batch, len(outputs), units, units)
+    for backward in (False, True):
+        direction, words = Direction.of(model, reading, backward=backward), _words(reading, backward)
+        joins = asked.joins(backward)
+        for number, half in enumerate(outputs.chunk(2, dim=1)[backward]):
+            by_step = found.new_zeros(len(joins), units)
+            for rows in _chunks(joins, 1):
+                texts, part = asked.texts[rows], found.new_zeros(len(rows), units)
+                for step, _, slopes in direction.back(texts, joins[rows], half.expand(len(rows), -1)):
+                    now = len(slopes)
+                    part[:now, step - 1] = (slopes * words[step - 1, texts[:now]]).sum(1)
+                by_step[rows] = part
+            found[:, number][reading.mask] += asked.by_token(by_step, backward)
+    return found
+
+
+def _words(reading: Reading, backward: bool) -> Float[Tensor, "step batch emb"]:
+    """The vectors in the order in which the direction reads them."""
+    words = reading.embeddings.transpose(0, 1)
+    return turned(words, reversal(reading.mask.sum(1), len(words))) if backward else words
 
 
 def _chunks(joins: Rows, each: int) -> tuple[Int[Tensor, " _"], ...]:

@@ -35,13 +35,20 @@ def units_of_tokens(model: AttentionModel, reading: Reading) -> Int[Tensor, "bat
 
 def answers_read_anew(model: AttentionModel, reading: Reading, texts: Chosen, kept: Kept) -> Answers:
     """The logits of each part, read from the beginning."""
+    reader, again = read_parts(model, reading, texts, kept)
+    return reader.decide(again)
+
+
+def read_parts(
+    model: AttentionModel, reading: Reading, texts: Chosen, kept: Kept
+) -> tuple[AttentionModel, Reading]:
+    """A reading of each part, and the model to decide with: where weights are stored, one with theirs."""
     unit = units_of_tokens(model, reading)[texts]
     batch = selected_batch(reading.batch, texts, reading.batch.mask.shape[1])
     batch, order = _shortened(model, batch, unit, kept)
     if model.projection.name == "stored":
         model = _guided_by_the_rest(model, batch.ids, reading.weights[texts], kept)
-    again = model.read(batch, embeddings=reading.embeddings[texts[:, None], order])
-    return model.decide(again)
+    return model, model.read(batch, embeddings=reading.embeddings[texts[:, None], order])
 
 
 def _shortened(

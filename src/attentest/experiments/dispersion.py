@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias, final
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attentest.corpus.batch import buckets
 from attentest.evidence.concordance import count_on
-from attentest.evidence.decisions import attended as support_of
-from attentest.evidence.decisions import in_double
 from attentest.evidence.erasure import leave_one_out
+from attentest.evidence.given_attention import AttentionPool, GivenAttention
 from attentest.evidence.gradient import gradients
 from attentest.evidence.hidden_importance import hidden_gradient, hidden_leave_one_out
 from attentest.evidence.influence import AT_MOST, Positions, influence, jacobian
-from attentest.evidence.null_importance import null_gradient, null_leave_one_out
-from attentest.evidence.permutation import orders
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.controls import AbstractBesideControls
+from attentest.experiments.importance import mean_of_defined
 from attentest.experiments.rows import begun
 from attentest.experiments.shown import places, shown
 from attentest.findings.comparison import normalised_entropy
 from attentest.findings.rank_agreement import kendalls
+from attentest.model.foreign import ForeignModel
 from attentest.model.reader import TEXTS, TOKENS
 from attentest.model.seam import AttentionModel, Reading
 from attentest.model.selection import selected
@@ -43,16 +42,18 @@ FEW = 4  # states of a text of which the whole Jacobian is taken: each costs a p
 class Dispersion(AbstractBesideControls):
     """How spread out influence and importance are, and what attention agrees with (ME-1, ME-2, ME-4).
 
-    A row says of its text the normalised entropies of attention, of the gradient and leave-one-out importance
-    of words, and of the influence of words on a state (mean over `positions` states at most; on `frobenius`
-    texts of the trained model also by the Frobenius norm, for a few states, and by the usual norm for the
-    same states). Then `support`, the units of positive weight, and tau-b of attention with four importances,
-    over all units and over the support, beside its nulls.
+    A row says of its text the normalised entropies of attention, of the gradient and leave-one-out
+    importance of words, and of the influence of words on a state (mean over `positions` states at most;
+    on `frobenius` texts of the trained model also by the Frobenius norm, for a few states, and by the
+    usual norm for the same states). Then `support`, the units of positive weight, and tau-b of attention
+    with four importances, over all units and over the support; and for three of them the same under
+    weights that do not match the words, the importance computed again (`swapped` and `permuted`: see
+    `given_attention`).
     """
 
     name: ClassVar[str] = "dispersion"
     cite: ClassVar[str] = "meister2021sparse"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     positions: int = AT_MOST
     frobenius: int = 50
@@ -73,20 +74,25 @@ class Dispersion(AbstractBesideControls):
         model = subject.model
         # To compare two norms, one model does.
         whole = shown(subject, self.frobenius) if subject.name == "trained" and self.frobenius else set()
+        nulls = NullDraws.of(subject, self.nulls)
         for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
             found = gradients(model, subject.texts.batch(rows).to(model.device), free=True)
             reading = found.reading
             assert found.norm_free is not None
+            given = nulls.given(reading, rows, rng)
+            # Weights that are a mean over heads are moved head by head, which `importance` does.
+            loo = leave_one_out(model, reading, given=given if model.with_heads is model else None)
             importances = {
                 "inputs_gradient": found.norm_free,
-                "inputs_loo": leave_one_out(model, reading).change,
+                "inputs_loo": loo.change,
                 "hidden_gradient": hidden_gradient(model, reading),
                 "hidden_loo": hidden_leave_one_out(model, reading),
             }
             columns = {
                 **spreads(reading, importances),
                 **self._influences(model, reading, places(rows, whole), rng),
-                **self._agreements(model, reading, importances, rng),
+                **agreements(reading, importances),
+                **nulls.columns(reading, given, drawn_importances(model, reading, given, loo.under)),
             }
             for place, row in enumerate(begun(subject, rows, reading)):
                 yield {**row, **{name: column[place].item() for name, column in columns.items()}}
@@ -115,27 +121,60 @@ class Dispersion(AbstractBesideControls):
                 columns[name][whole.numpy()] = over_positions(each, some.batch.mask, asked.there)
         return columns
 
-    def _agreements(
-        self, model: AttentionModel, reading: Reading, importances: dict[str, PerUnit], rng: torch.Generator
-    ) -> Columns:
-        """Tau of attention with every importance and with what would be found if places were exchanged."""
-        attended = Attended.of(reading)
-        # A state without weight has no gradient, so sensitivities change places within the support alone.
-        within = orders(attended.real, self.nulls, rng=rng)
-        known = attended.first(importances["hidden_gradient"])
-        anywhere = orders(reading.mask, self.nulls, rng=rng)
-        with torch.no_grad():
-            drawn = {
-                "gradient": null_gradient(attended.weights, known, within),
-                "loo": attended.first(null_leave_one_out(model, in_double(reading), anywhere)),
-            }
-        columns: Columns = {"support": attended.real.sum(1).cpu().numpy()}
-        for name, importance in importances.items():
-            for where, tau in attended.taus(attended.first(importance)).items():
-                columns[f"tau_{name}{where}"] = tau
-        for name, null in drawn.items():
-            for where, tau in attended.taus(null).items():
-                columns[f"null_tau_{name}{where}"] = tau.mean(1)
+
+def agreements(reading: Reading, importances: Mapping[str, PerUnit]) -> Columns:
+    """Tau of attention with every importance, over all units and over the support, and the support's size."""
+    attended = Attended.of(reading.weights, reading.mask)
+    columns: Columns = {"support": attended.real.sum(1).cpu().numpy()}
+    for name, importance in importances.items():
+        columns |= {f"tau_{name}{where}": tau for where, tau in attended.taus(importance).items()}
+    return columns
+
+
+def drawn_importances(
+    model: AttentionModel, reading: Reading, given: GivenAttention, loo: Ranked | None
+) -> dict[str, Ranked]:
+    """The importances under every given attention; NaN where a model made elsewhere cannot be asked."""
+    readings = list(given.each(reading))
+    unknown = torch.full_like(given.weights, float("nan"))
+    found = {"inputs_loo": unknown if loo is None else loo, "hidden_gradient": unknown}
+    found["hidden_loo"] = torch.stack([hidden_leave_one_out(model, each) for each in readings], dim=1)
+    if not isinstance(model, ForeignModel):  # which has no scores that could be moved
+        found["hidden_gradient"] = torch.stack([hidden_gradient(model, each) for each in readings], dim=1)
+    return found
+
+
+@dataclass(frozen=True)
+class NullDraws:
+    """The draws of both nulls, and how importances agree with the weights they are computed under."""
+
+    model: AttentionModel
+    pool: AttentionPool
+    draws: int
+
+    @classmethod
+    def of(cls, subject: Subject, draws: int) -> NullDraws:
+        """Draws for the texts of a subject."""
+        return cls(subject.model, AttentionPool.of(subject.model, subject.texts), draws)
+
+    def given(self, reading: Reading, rows: np.ndarray, rng: torch.Generator) -> GivenAttention:
+        """The model's own attention, then the draws of both."""
+        return GivenAttention.joined(
+            GivenAttention.own(reading),
+            self.pool.swapped(self.model, reading, rows, self.draws, rng=rng),
+            GivenAttention.permuted(reading, self.draws, rng=rng),
+        )
+
+    def columns(self, reading: Reading, given: GivenAttention, drawn: Mapping[str, Ranked]) -> Columns:
+        """The mean tau over the draws of each null; of leave-one-out of words also the own weights'."""
+        attended = Attended.of(given.weights, reading.mask[:, None].expand(given.weights.shape))
+        columns: Columns = {}
+        for name, importance in drawn.items():
+            for where, tau in attended.taus(importance).items():
+                if name.endswith("loo") and name != "hidden_loo":
+                    columns[f"tau_{name}_held{where}"] = tau[:, 0]
+                columns[f"swapped_tau_{name}{where}"] = mean_of_defined(tau[:, 1 : 1 + self.draws])
+                columns[f"permuted_tau_{name}{where}"] = mean_of_defined(tau[:, 1 + self.draws :])
         return columns
 
 
@@ -143,31 +182,31 @@ class Dispersion(AbstractBesideControls):
 class Attended:
     """Attention with the units of positive weight first: no rank correlation minds the order of units."""
 
-    order: Tensor
-    weights: PerUnit
-    real: Bool[Tensor, "batch unit"]  # the support
+    order: Int[Tensor, "batch *draw unit"]
+    weights: Ranked
+    real: Bool[Tensor, "batch *draw unit"]  # the support
     lengths: np.ndarray  # of texts, units without weight included
 
     @classmethod
-    def of(cls, reading: Reading) -> Attended:
-        """The support of a reading's own weights."""
-        support = support_of(reading)
+    def of(cls, weights: Ranked, mask: Bool[Tensor, "batch *draw unit"]) -> Attended:
+        """The support of these weights."""
+        support = mask & (weights > 0)
         # Real units without weight come before padding.
-        order = (support.int() + reading.mask.int()).argsort(dim=1, descending=True, stable=True)
-        weights, real = reading.weights.gather(1, order), support.gather(1, order)
-        return cls(order, weights, real, reading.mask.sum(1).cpu().numpy())
-
-    def first(self, importance: Ranked) -> Ranked:
-        """An importance in the same order."""
-        order = self.order[:, None] if importance.ndim == 3 else self.order
-        return importance.gather(-1, order.expand_as(importance))
+        order = (support.int() + mask.int()).argsort(dim=-1, descending=True, stable=True)
+        lengths = mask.sum(-1).cpu().numpy()
+        return cls(order, weights.gather(-1, order), support.gather(-1, order), lengths)
 
     def taus(self, importance: Ranked) -> Columns:
         """Tau-b over all units, and over the support, where no zero can tie with a zero."""
-        weights, values = (tensor.detach().cpu().numpy() for tensor in (self.weights, importance))
+        units = self.order.shape[-1]
+        ranked = importance.gather(-1, self.order)
+        first, second = (each.detach().reshape(-1, units).cpu().numpy() for each in (self.weights, ranked))
         count = count_on(self.weights.device)
-        sizes = {"": self.lengths, "_support": self.real.sum(1).cpu().numpy()}
-        return {where: kendalls(weights, values, size, count=count)[0] for where, size in sizes.items()}
+        sizes = {"": self.lengths, "_support": self.real.sum(-1).cpu().numpy()}
+        return {
+            where: kendalls(first, second, size.reshape(-1), count=count)[0].reshape(size.shape)
+            for where, size in sizes.items()
+        }
 
 
 def spreads(reading: Reading, importances: dict[str, PerUnit]) -> Columns:

@@ -13,27 +13,32 @@ from torch import Tensor
 from attentest.corpus.batch import Batch, buckets
 from attentest.evidence.concordance import count_on
 from attentest.evidence.erasure import leave_one_out
+from attentest.evidence.given_attention import AttentionPool, GivenAttention
 from attentest.evidence.gradient import gradients
-from attentest.evidence.null_importance import null_gradient, null_leave_one_out
+from attentest.evidence.gradient_under import gradients_under
 from attentest.evidence.permutation import orders
-from attentest.experiments.contract import AbstractExperiment, Row, Subject
-from attentest.experiments.controls import beside_controls, controls
+from attentest.evidence.traded_importance import traded_gradient, traded_leave_one_out
+from attentest.experiments.contract import Row, Subject
+from attentest.experiments.controls import AbstractBesideControls
 from attentest.experiments.rows import begun
 from attentest.experiments.shown import shown
 from attentest.findings.rank_agreement import kendalls, significant
 from attentest.findings.top_k import distance, overlap
-from attentest.model.config import ModelConfig
+from attentest.model.foreign import ForeignModel
 from attentest.model.reader import TEXTS, TOKENS
 from attentest.model.seam import AttentionModel, Reading
 from attentest.refusal import Refusal
 
 Columns = dict[str, np.ndarray]
-FIRST_SEED = "first seed"
+NULLS = ("swapped", "permuted")
 
 
 @dataclass(frozen=True)
 class Importances:
-    """What attention says of each unit, and what gradient and leave-one-out say."""
+    """What attention says of each unit, and what gradient and leave-one-out say.
+
+    With `given` attention the two also say it under each of these, `gradient_under` and `loo_under`.
+    """
 
     reading: Reading
     weights: np.ndarray
@@ -42,40 +47,58 @@ class Importances:
     norm_held: np.ndarray
     norm_free: np.ndarray
     lengths: np.ndarray
+    gradient_under: np.ndarray | None = None
+    loo_under: np.ndarray | None = None
 
     @classmethod
-    def of(cls, model: AttentionModel, batch: Batch) -> Importances:
+    def of(cls, model: AttentionModel, batch: Batch, given: GivenAttention | None = None) -> Importances:
         """All of them, from one reading."""
         found = gradients(model, batch, free=True)
         reading = found.reading
-        loo = leave_one_out(model, reading).change
+        loo = leave_one_out(model, reading, given=given)
         assert found.norm_free is not None
+        weights = reading.weights if reading.weights.ndim == 2 else reading.weights.mean(1)  # over heads
         return cls(
-            reading=reading,
-            weights=_numpy(reading.weights),
+            reading=replace(reading, weights=weights),
+            weights=_numpy(weights),
             gradient=_numpy(found.times_input),
-            loo=_numpy(loo),
+            loo=_numpy(loo.change),
             norm_held=_numpy(found.norm_held),
             norm_free=_numpy(found.norm_free),
             lengths=_numpy(reading.mask.sum(1)).astype(int),
+            gradient_under=None
+            if given is None
+            else _numpy(gradients_under(model, reading, given.weights).times_input),
+            loo_under=None if loo.under is None else _numpy(loo.under),
         )
 
     def agreement(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Tau-b and p-value of every text, counted where the model is."""
-        return kendalls(x, y, self.lengths, count=count_on(self.reading.mask.device))
+        """Tau-b and p-value of every text, or of every draw of every text, counted where the model is."""
+        shape, draws = x.shape[:-1], x.size // (len(x) * x.shape[-1])
+        first, second = (each.reshape(-1, x.shape[-1]) for each in (x, y))
+        count = count_on(self.reading.mask.device)
+        tau, p_value = kendalls(first, second, self.lengths.repeat(draws), count=count)
+        return tau.reshape(shape), p_value.reshape(shape)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Importance(AbstractExperiment):
-    """Rank agreement of attention, gradient and leave-one-out (JW-1 to JW-3), each beside its null."""
+class Importance(AbstractBesideControls):
+    """Rank agreement of attention, gradient and leave-one-out (JW-1 to JW-3), each beside its two nulls.
+
+    A null gives the text weights that do not match its words (`swapped`, `permuted`: see
+    `given_attention`), computes the importance again under them, and correlates the two. Leave-one-out is
+    computed twice: with the remaining words scored again, as published (`tau_loo`), and with their scores
+    held (`tau_loo_held`), as in its nulls, where no scores of their own belong to the weights. The
+    columns `traded` are the first edition's null.
+    """
 
     name: ClassVar[str] = "importance"
     cite: ClassVar[str] = "jain2019attention"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     nulls: int = 20
-    shown: int = 50
+    shown: int = 200
     texts: str = ""  # ids of further texts to keep whole
 
     def __post_init__(self) -> None:
@@ -87,27 +110,17 @@ class Importance(AbstractExperiment):
                 way_out="20 draws are the default.",
             )
 
-    def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:
-        """The controls, and the model of the first seed: importances that differ by seed have a ceiling."""
-        first = {} if config.seed == 0 else {FIRST_SEED: replace(config, seed=0)}
-        return {**controls(config), **first}
-
-    def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
-        """One row a text and model."""
-        for each in beside_controls(subject):
-            draw = torch.Generator().manual_seed(int(rng.integers(2**63)))
-            other = subject.sibling.get(FIRST_SEED) if each is subject else None
-            yield from self.ask(each, other, draw)
-
-    def ask(self, subject: Subject, other: Subject | None, rng: torch.Generator) -> Iterator[Row]:
-        """The rows of one model; `other` is that of the first seed, if it is another."""
-        model = subject.model
+    def ask(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+        """The rows of one model."""
+        model = subject.model.with_heads
+        pool = AttentionPool.of(model, subject.texts)
         whole = shown(subject, self.shown, self.texts) if subject.name == "trained" else set()
         k = max(10, int(0.1 * subject.texts.lengths.mean()))  # as the published code has it
         for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
             batch = subject.texts.batch(rows).to(model.device)
-            own = Importances.of(model, batch)
-            columns = agreement(own, k) | self._nulls(model, own, rng) | ceilings(own, other, batch)
+            given = self._given(model, pool, batch, rows, rng)
+            own = Importances.of(model, batch, given)
+            columns = agreement(own, k) | self._nulls(own, given) | self._traded(model, own, rng)
             for place, row in enumerate(begun(subject, rows, own.reading)):
                 yield {
                     **row,
@@ -116,19 +129,53 @@ class Importance(AbstractExperiment):
                     **(_vectors(own, place) if rows[place] in whole else dict.fromkeys(VECTORS)),
                 }
 
-    def _nulls(self, model: AttentionModel, own: Importances, rng: torch.Generator) -> Columns:
+    def _given(
+        self, model: AttentionModel, pool: AttentionPool, batch: Batch, rows: np.ndarray, rng: torch.Generator
+    ) -> GivenAttention:
+        """The model's own attention, then the draws of both nulls."""
+        with torch.no_grad():
+            reading = model.read_distinct(batch)
+        return GivenAttention.joined(
+            GivenAttention.own(reading),
+            pool.swapped(model, reading, rows, self.nulls, rng=rng),
+            GivenAttention.permuted(reading, self.nulls, rng=rng),
+        )
+
+    def _nulls(self, own: Importances, given: GivenAttention) -> Columns:
+        assert own.gradient_under is not None and own.loo_under is not None
+        weights = _numpy(given.ranked)
+        columns = {}
+        columns["tau_loo_held"], columns["p_loo_held"] = own.agreement(own.weights, own.loo_under[:, 0])
+        for number, null in enumerate(NULLS):
+            draws = slice(1 + number * self.nulls, 1 + (number + 1) * self.nulls)
+            for name, importance in (("gradient", own.gradient_under), ("loo", own.loo_under)):
+                tau, p_value = own.agreement(weights[:, draws], importance[:, draws])
+                columns[f"{null}_tau_{name}"] = mean_of_defined(tau)
+                columns[f"{null}_significant_{name}"] = mean_of_defined(significant(p_value))
+        return columns
+
+    def _traded(self, model: AttentionModel, own: Importances, rng: torch.Generator) -> Columns:
+        """The null of the first edition: sensitivities, or values, change places beneath the weights."""
+        if isinstance(model, ForeignModel):
+            return dict.fromkeys(("traded_tau_gradient", "traded_tau_loo"), np.full(len(own.lengths), np.nan))
         drawn = orders(own.reading.mask, self.nulls, rng=rng)
         with torch.no_grad():
             weights = own.reading.weights
             gradient = torch.as_tensor(own.gradient, dtype=weights.dtype, device=weights.device)
-            by_gradient = _numpy(null_gradient(weights, gradient, drawn))
-            by_loo = _numpy(null_leave_one_out(model, own.reading, drawn))
-        columns = {}
-        for name, null in (("gradient", by_gradient), ("loo", by_loo)):
-            tau, p_value = own.agreement(own.weights, null)
-            columns[f"null_tau_{name}"] = tau.mean(1)
-            columns[f"null_significant_{name}"] = significant(p_value).mean(1)
-        return columns
+            by_gradient = _numpy(traded_gradient(weights, gradient, drawn))
+            by_loo = _numpy(traded_leave_one_out(model, own.reading, drawn))
+        same = np.broadcast_to(own.weights[:, None], by_loo.shape)
+        return {
+            "traded_tau_gradient": own.agreement(same, by_gradient)[0].mean(1),
+            "traded_tau_loo": own.agreement(same, by_loo)[0].mean(1),
+        }
+
+
+def mean_of_defined(draws: np.ndarray) -> np.ndarray:
+    """The mean over draws of those that are defined; NaN where none is."""
+    known = ~np.isnan(draws)
+    count = known.sum(1)
+    return np.where(count > 0, np.where(known, draws, 0.0).sum(1) / np.maximum(count, 1), np.nan)
 
 
 def agreement(own: Importances, k: int) -> Columns:
@@ -142,17 +189,6 @@ def agreement(own: Importances, k: int) -> Columns:
     columns["tau_norm_held"] = own.agreement(own.weights, own.norm_held)[0]
     columns["tau_norm_free"] = own.agreement(own.weights, own.norm_free)[0]
     return columns
-
-
-def ceilings(own: Importances, other: Subject | None, batch: Batch) -> Columns:
-    """How well another seed's importances agree with these: no explanation can be asked to agree better."""
-    if other is None:
-        return dict.fromkeys(("ceiling_gradient", "ceiling_loo"), np.full(len(own.lengths), np.nan))
-    theirs = Importances.of(other.model, batch)
-    return {
-        "ceiling_gradient": own.agreement(own.gradient, theirs.gradient)[0],
-        "ceiling_loo": own.agreement(own.loo, theirs.loo)[0],
-    }
 
 
 VECTORS = ("weights", "gradient", "loo")

@@ -11,20 +11,16 @@ import numpy as np
 import torch
 
 from attentest.corpus.batch import buckets
-from attentest.evidence.decisions import in_double
 from attentest.evidence.erasure import leave_one_out
 from attentest.evidence.gradient import gradients
-from attentest.evidence.null_importance import null_leave_one_out
-from attentest.evidence.permutation import orders
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.experiments.controls import controls
-from attentest.experiments.dispersion import Attended, Columns, PerUnit, entropy
+from attentest.experiments.dispersion import NullDraws, agreements, entropy
 from attentest.experiments.rows import begun
 from attentest.findings.sparsity import LAMBDA, SOFTMAX, TWIN
 from attentest.model.config import ModelConfig
 from attentest.model.projection import Projection
 from attentest.model.reader import TEXTS, TOKENS
-from attentest.model.seam import AttentionModel, Reading
 from attentest.refusal import Refusal
 
 
@@ -40,7 +36,7 @@ class Sparsity(AbstractExperiment):
 
     name: ClassVar[str] = "sparsity"
     cite: ClassVar[str] = "meister2021sparse"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     lambdas: str = "-1000 -100 -10 -3 -1 -0.3 0 0.3 0.6 0.8 0.9"
     nulls: int = 20
@@ -77,38 +73,24 @@ class Sparsity(AbstractExperiment):
 
     def _ask(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
         model, number = subject.model, lambda_of(subject.config.projection)
+        nulls = NullDraws.of(subject, self.nulls)
         for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
             found = gradients(model, subject.texts.batch(rows).to(model.device), free=True)
+            reading = found.reading
             assert found.norm_free is not None
-            importances = {
-                "gradient": found.norm_free,
-                "loo": leave_one_out(model, found.reading).change,
-            }
+            given = nulls.given(reading, rows, rng)
+            loo = leave_one_out(model, reading, given=given)
+            assert loo.under is not None
+            importances = {"gradient": found.norm_free, "loo": loo.change}
             columns = {
-                "entropy_attention": entropy(found.reading.weights, found.reading.mask),
-                **{
-                    f"entropy_{name}": entropy(each, found.reading.mask) for name, each in importances.items()
-                },
-                **self._agreements(model, found.reading, importances, rng),
+                "entropy_attention": entropy(reading.weights, reading.mask),
+                **{f"entropy_{name}": entropy(each, reading.mask) for name, each in importances.items()},
+                **agreements(reading, importances),
+                **nulls.columns(reading, given, {"loo": loo.under}),
             }
-            for place, row in enumerate(begun(subject, rows, found.reading)):
+            for place, row in enumerate(begun(subject, rows, reading)):
                 numbers = {name: column[place].item() for name, column in columns.items()}
                 yield {**row, "lambda": number, **numbers}
-
-    def _agreements(
-        self, model: AttentionModel, reading: Reading, importances: dict[str, PerUnit], rng: torch.Generator
-    ) -> Columns:
-        """Tau of attention with both importances, over all units and the support, and what is no news."""
-        attended = Attended.of(reading)
-        columns: Columns = {"support": attended.real.sum(1).cpu().numpy()}
-        for name, importance in importances.items():
-            for where, tau in attended.taus(attended.first(importance)).items():
-                columns[f"tau_{name}{where}"] = tau
-        with torch.no_grad():
-            drawn = null_leave_one_out(model, in_double(reading), orders(reading.mask, self.nulls, rng=rng))
-        for where, tau in attended.taus(attended.first(drawn)).items():
-            columns[f"null_tau_loo{where}"] = tau.mean(1)
-        return columns
 
 
 def lambda_of(projection: str) -> float:

@@ -28,6 +28,7 @@ from attentest.figures.chart_style import (
 from attentest.findings.adversary import SEARCHES
 from attentest.findings.density import finite
 from attentest.findings.importance import EDGES as LENGTH_EDGES
+from attentest.findings.importance import null_of_texts
 
 EPSILONS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1)
 NULL_EPSILONS = (0.01, 0.05)  # where weights were shuffled as well
@@ -152,12 +153,13 @@ def tau_by_length(
     rows: pd.DataFrame, importance: Importance = "gradient", *, title: str = "", subtitle: str = ""
 ) -> alt.LayerChart:
     """Mean tau, and mean tau under the null, by the length of texts (JW-1, JW-2)."""
-    texts, column, null = trained(rows), f"tau_{importance}", f"null_tau_{importance}"
-    require(texts, column, null, "length")
+    texts, column = trained(rows), f"tau_{importance}"
+    require(texts, column, "length")
     if lacks(texts, column):
         return nothing(f"No text has a Kendall τ with {IMPORTANCES[importance]}.", title, subtitle)
-    kinds = {f"attention and {IMPORTANCES[importance]}": column, "null: values permuted": null}
-    means = list(_by_length(texts, kinds))
+    null, named = null_of_texts(texts, importance)
+    kinds = {f"attention and {IMPORTANCES[importance]}": column, named: "null"}
+    means = list(_by_length(texts.assign(null=null), kinds))
     x = alt.X(
         field="length",
         type="ordinal",

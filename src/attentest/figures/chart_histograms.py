@@ -26,6 +26,7 @@ from attentest.figures.chart_style import (
     trained,
 )
 from attentest.findings.density import density, finite, shares
+from attentest.findings.importance import null_of_texts
 
 Importance = Literal["gradient", "loo"]
 IMPORTANCES = {"gradient": "gradient importance", "loo": "leave-one-out importance"}
@@ -54,14 +55,15 @@ def tau_histogram(
     pooled: bool = False,
 ) -> alt.LayerChart:
     """How attention's ranking of the tokens agrees with an importance, text by text (JW-1, JW-2)."""
-    texts, column, null = trained(rows), f"tau_{importance}", f"null_tau_{importance}"
-    require(texts, column, null)
+    texts, column = trained(rows), f"tau_{importance}"
+    require(texts, column)
     if lacks(texts, column):
         return nothing(f"No text has a Kendall τ with {IMPORTANCES[importance]}.", title, subtitle)
+    null, named = null_of_texts(texts, importance)
     groups = classed(texts, classes, pooled)
     layers = histogram(
         _binned(texts[column], groups, TAU_EDGES),
-        _binned(texts[null], groups, TAU_EDGES),
+        _binned(null, groups, TAU_EDGES),
         groups,
         alt.X(
             field="from",
@@ -70,7 +72,7 @@ def tau_histogram(
             scale=alt.Scale(domain=[-1, 1], nice=False),
             axis=alt.Axis(tickCount=9, format="~g"),
         ),
-        "null: values permuted (a text's mean τ)",
+        f"{named} (a text's mean τ)",
     )
     return framed(layers, title, subtitle, counted(texts[column], texts))
 

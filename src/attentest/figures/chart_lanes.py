@@ -26,6 +26,7 @@ from attentest.figures.chart_style import (
     trained,
 )
 from attentest.findings.density import density, finite
+from attentest.findings.importance import NULLS
 from attentest.findings.sparsity import LAMBDA, SOFTMAX, TWIN
 
 Importance = Literal["gradient", "loo"]
@@ -79,13 +80,15 @@ def inputs_and_states(
         for (target, where), column in columns.items()
     ]
     axis = f"Kendall's τ-b of attention and {IMPORTANCES[importance]}"
-    return _drawn(
-        lanes, texts, axis, (-1.0, 1.0), "what attention's own factor brings about", title, subtitle
-    )
+    return _drawn(lanes, texts, axis, (-1.0, 1.0), "weights that do not match the words", title, subtitle)
 
 
 def _null(texts: pd.DataFrame, target: str, importance: str, where: str) -> pd.Series | None:
-    """The gradient of words does not carry attention as a factor; everything else does."""
+    """The larger of the two nulls; rows of the first edition have one; the gradient of words has none."""
+    named = f"{target}_{importance}{where}"
+    known = [texts[f"{null}_tau_{named}"] for null in NULLS if f"{null}_tau_{named}" in texts]
+    if known:
+        return max(known, key=lambda null: np.nan_to_num(null.mean(), nan=-2.0))
     column = f"null_tau_{importance}{where}"
     return None if (target, importance) == ("inputs", "gradient") or column not in texts else texts[column]
 

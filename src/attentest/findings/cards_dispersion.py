@@ -121,20 +121,18 @@ IMPORTANCE = {
         "TVD(y without h_i, y), h_i dropped before the projection and the others left as they are",
     ),
 }
-NULL = {
-    ("inputs", "gradient"): UNTRAINED,
-    (
-        "inputs",
-        "loo",
-    ): "random draws in which values change places below the weights, and leaving one out does"
-    " no more than renormalise the rest: what attention's factor alone brings about",
-    (
-        "hidden",
-        "gradient",
-    ): "random draws in which the gradient divided by the weight changes places within the"
-    " support and is multiplied by the weight of its new place: attention is a factor of it",
-}
-NULL["hidden", "loo"] = NULL["inputs", "loo"]
+LARGER = (
+    "the larger of two means over 20 draws in which the importance is computed again under other weights:"
+    " another"
+    " text's of the same length (it holds fixed the shape and positions of attention and breaks its match"
+    " with these"
+    " words), and the text's own in a random order (it holds fixed the set of weights and breaks which"
+    " token has which)"
+)
+HELD = ", the remaining words keeping their scores"
+NO_NULL = "none: given weights have no scores of their own to be computed again; see tau-inputs-loo-held"
+
+
 OVER = {
     "": (
         "",
@@ -151,32 +149,38 @@ OVER = {
 
 def _tau(target: str, name: str, where: str) -> dict[str, Card]:
     (title, about), (short, over, undefined) = IMPORTANCE[target, name], OVER[where]
-    null = NULL[target, name]
-    cards = {
-        f"dispersion/tau-{target}-{name}{where}": Card(
-            measure=f"Kendall's tau-b of attention and {title}{short}",
-            formula=f"mean over texts of tau-b between attention and {about}, {over}",
+    measure, words = f"tau-{target}-{name}", (target, name) == ("inputs", "loo")
+    published = "Figures 1 and 4, and their table"
+
+    def card(held: str, null: str, section: str) -> Card:
+        return Card(
+            measure=f"Kendall's tau-b of attention and {title}{held}{short}",
+            formula=f"mean over texts of tau-b between attention and {about}{held}, {over}",
             range=CORRELATION,
             direction="higher: attention ranks more as this importance does",
-            null=null if null is UNTRAINED else f"mean tau over {null}",
+            null=null,
             unit="rank correlation",
             paper=PAPER,
-            section="Figures 1 and 4, and their table" if not where else "ours: without ties of zeros",
+            section="ours: without ties of zeros" if where else section,
             undefined_when=undefined,
         )
-    }
-    if null is not UNTRAINED:
-        cards[f"dispersion/tau-{target}-{name}{where}-excess"] = Card(
-            measure=f"Agreement of attention and {title} beyond its null{short}",
-            formula=f"mean over texts of tau, {over}, minus the mean tau over {null}",
-            range=(-2.0, 2.0),
-            direction="higher: attention ranks more as this importance does than its factor alone would",
-            null="0",
-            unit="difference of rank correlations",
-            paper=PAPER,
-            section="ours",
-            undefined_when=undefined,
-        )
+
+    if (target, name) == ("inputs", "gradient"):
+        return {f"dispersion/{measure}{where}": card("", UNTRAINED, published)}
+    cards = {f"dispersion/{measure}{where}": card("", NO_NULL if words else f"mean tau: {LARGER}", published)}
+    if words:
+        cards[f"dispersion/{measure}-held{where}"] = card(HELD, f"mean tau: {LARGER}", "ours")
+    cards[f"dispersion/{measure}{where}-excess"] = Card(
+        measure=f"Agreement of attention and {title} beyond its null{short}",
+        formula=f"mean over texts of tau{HELD if words else ''}, {over}, minus the mean tau: {LARGER}",
+        range=(-2.0, 2.0),
+        direction="higher: attention ranks more as this importance does than its shape alone would",
+        null="0",
+        unit="difference of rank correlations",
+        paper=PAPER,
+        section="ours",
+        undefined_when=f"{undefined}; or no other text is as long, where the swapped null is the larger",
+    )
     return cards
 
 

@@ -6,21 +6,28 @@ import math
 
 from attentest.findings.attention_rate import rate_card
 from attentest.findings.card import Card
-from attentest.findings.cards_dispersion import CORRELATION, ENTROPY, OVER, PAPER, SHARE, UNSPREAD, WIDER
+from attentest.findings.cards_dispersion import (
+    CORRELATION,
+    ENTROPY,
+    HELD,
+    LARGER,
+    OVER,
+    PAPER,
+    SHARE,
+    UNSPREAD,
+    WIDER,
+)
 
 MODELS = (
     "; a group is a model: the trained one (overall), softmax, sparsegen by its lambda (0 is sparsemax), and"
     " the controls"
 )
 TWIN = "the same of the untrained model with the same projection, which itself has none"
+NO_NULL = "none: given weights have no scores of their own to be computed again; see tau-loo-held"
 OURS = "ours: scores have a free scale, so lambda does not tell how sparse attention is"
 GRADIENT = "||df / dx_i||_2, attention not held, f the probability of class 1, or of the likeliest of several"
 LOO = "TVD(y without token i, y)"
 IMPORTANCE = {"gradient": ("gradient importance", GRADIENT), "loo": ("leave-one-out importance", LOO)}
-FACTOR = (
-    "random draws in which values change places below the weights, and leaving one out does no more than"
-    " renormalise the rest: what attention's factor alone brings about"
-)
 
 
 def _mean(
@@ -96,30 +103,35 @@ def _entropy(name: str) -> Card:
 def _tau(name: str, where: str) -> dict[str, Card]:
     (title, formula), (short, over, undefined) = IMPORTANCE[name], OVER[where]
     section = "the figure of correlation against lambda" if not where else "ours: without ties of zeros"
-    cards = {
-        f"sparsity/tau-{name}{where}": _mean(
-            f"Kendall's tau-b of attention and {title}{short}",
-            f"tau-b between attention and {formula}, {over}",
+
+    def card(held: str, null: str, section: str) -> Card:
+        return _mean(
+            f"Kendall's tau-b of attention and {title}{held}{short}",
+            f"tau-b between attention and {formula}{held}, {over}",
             "higher: attention ranks more as this importance does",
             unit="rank correlation",
             undefined=undefined,
             section=section,
             range=CORRELATION,
-            null=TWIN if name == "gradient" else f"mean tau over {FACTOR}",
+            null=null,
         )
-    }
-    if name == "loo":
-        cards[f"sparsity/tau-{name}{where}-excess"] = _mean(
+
+    if name == "gradient":
+        return {f"sparsity/tau-{name}{where}": card("", TWIN, section)}
+    return {
+        f"sparsity/tau-{name}{where}": card("", NO_NULL, section),
+        f"sparsity/tau-{name}-held{where}": card(HELD, f"mean tau: {LARGER}", "ours"),
+        f"sparsity/tau-{name}{where}-excess": _mean(
             f"Agreement of attention and {title} beyond its null{short}",
-            f"tau-b between attention and {formula}, {over}, minus the mean tau over {FACTOR}",
-            "higher: attention ranks more as this importance does than its factor alone would",
+            f"tau-b between attention and {formula}{HELD}, {over}, minus the mean tau: {LARGER}",
+            "higher: attention ranks more as this importance does than its shape alone would",
             unit="difference of rank correlations",
-            undefined=undefined,
+            undefined=f"{undefined}; or no other text is as long, where the swapped null is the larger",
             section="ours",
             range=(-2.0, 2.0),
             null="0",
-        )
-    return cards
+        ),
+    }
 
 
 KINDS = {"kendall": "Kendall's tau-b", "spearman": "Spearman's rho"}

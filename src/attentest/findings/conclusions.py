@@ -54,7 +54,7 @@ class Conclusion:
 
 CONCLUSIONS: dict[str, Conclusion] = {
     "performance": Conclusion(performance.conclude, version=1),
-    "importance": Conclusion(importance.conclude, version=1),
+    "importance": Conclusion(importance.conclude, version=2),
     "permutation": Conclusion(permutation.conclude, version=2),
     "adversary": Conclusion(adversary.conclude, version=2),
     "heat-map": Conclusion(heat_map.conclude, version=1),
@@ -67,8 +67,8 @@ CONCLUSIONS: dict[str, Conclusion] = {
     "removal": Conclusion(removal.conclude, version=1),
     "deception": Conclusion(deception.conclude, version=1),
     "communication": Conclusion(communication.conclude, version=1),
-    "dispersion": Conclusion(dispersion.conclude, version=1),
-    "sparsity": Conclusion(sparsity.conclude, version=1),
+    "dispersion": Conclusion(dispersion.conclude, version=2),
+    "sparsity": Conclusion(sparsity.conclude, version=2),
     "frozen-adversary": Conclusion(frozen_adversary.conclude, version=2),
     "information": Conclusion(information.conclude, version=2),
     "information-ablation": Conclusion(information_ablation.conclude, version=2),

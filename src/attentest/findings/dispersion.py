@@ -17,18 +17,22 @@ import pandas as pd
 
 from attentest.findings.attention_rate import chosen_rate
 from attentest.findings.group_means import ONE_TOKEN, Means, Measure, of_controls, reasons
+from attentest.findings.importance import NO_PARTNER, NULLS, larger_null
 from attentest.findings.record import Finding, ordered
 
 ENTROPIES = ("attention", "gradient", "loo", "influence", "influence_l1")
 IMPORTANCES = ("gradient", "loo")
 TARGETS = ("inputs", "hidden")
+# The importances that are computed again under other weights: the column of tau that is held against them.
+NULLED = {"inputs_loo": "inputs_loo_held", "hidden_gradient": "hidden_gradient", "hidden_loo": "hidden_loo"}
 SUPPORT = {"": "", "_support": "-on-support"}  # the columns' ending, and the measures'
 NUMBERS = (
     *(f"entropy_{name}" for name in ENTROPIES),
     *("entropy_frobenius", "entropy_beside_frobenius"),
     *("max_attention", "support"),
     *(f"tau_{target}_{name}{where}" for target in TARGETS for name in IMPORTANCES for where in SUPPORT),
-    *(f"null_tau_{name}{where}" for name in IMPORTANCES for where in SUPPORT),
+    *(f"tau_inputs_loo_held{where}" for where in SUPPORT),
+    *(f"{null}_tau_{name}{where}" for null in NULLS for name in NULLED for where in SUPPORT),
 )
 COLUMNS = ("seed", "subject", "id", "length", "frobenius", *NUMBERS)
 NOT_SPREAD = "importance zero everywhere or not a number"
@@ -46,7 +50,7 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     numbers = rows[["length", *NUMBERS]].astype(np.float64)
     untrained = rows.index[rows["subject"] == "untrained"]
     means = Means(experiment="dispersion", rows=rows, mode=mode, rng=rng)
-    nulled = [*_agreements(rows, numbers), *_norms(rows, numbers), *chosen_rate(rows)]
+    others = [*_differences(rows, numbers), *_norms(rows, numbers), *chosen_rate(rows)]
     found = []
     for group, texts in [("overall", trained), *of_controls(rows)]:
         # Untrained models are what the others are held against, and have no null but themselves.
@@ -55,7 +59,8 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
             Measure(name=name, values=values, null=means.mean(values.loc[beside]), why=why)
             for name, values, why in _beside_untrained(rows, numbers)
         ]
-        found += means.of([*compared, *nulled], [(group, texts)])
+        nulled = _agreements(rows, numbers, means, texts.index)
+        found += means.of([*compared, *nulled, *others], [(group, texts)])
     return found
 
 
@@ -78,14 +83,27 @@ def _beside_untrained(
         yield f"tau-inputs-gradient{named}", values, unranked(rows, numbers, where)
 
 
-def _agreements(rows: pd.DataFrame, numbers: pd.DataFrame) -> Iterator[Measure]:
-    """Attention against importances that carry its factor, and states against words."""
+def _agreements(
+    rows: pd.DataFrame, numbers: pd.DataFrame, means: Means, texts: pd.Index
+) -> Iterator[Measure]:
+    """Attention against importances that its weights enter, beside the larger of their two nulls."""
     for where, named in SUPPORT.items():
         why = unranked(rows, numbers, where)
-        for target, name in (("inputs", "loo"), ("hidden", "gradient"), ("hidden", "loo")):
-            tau, null = numbers[f"tau_{target}_{name}{where}"], numbers[f"null_tau_{name}{where}"]
-            yield Measure(name=f"tau-{target}-{name}{named}", values=tau, null=null, why=why)
-            yield Measure(name=f"tau-{target}-{name}{named}-excess", values=tau - null, null=0.0, why=why)
+        for name, held in NULLED.items():
+            null = larger_null(numbers, f"{name}{where}", means, texts)
+            tau, drawn = numbers[f"tau_{held}{where}"], numbers[f"{null}_tau_{name}{where}"]
+            said, short = held.replace("_", "-"), name.replace("_", "-")
+            yield Measure(name=f"tau-{said}{named}", values=tau, null=drawn, why=why)
+            missing = why.where(drawn.notna() | tau.isna(), NO_PARTNER)
+            yield Measure(name=f"tau-{short}{named}-excess", values=tau - drawn, null=0.0, why=missing)
+        values = numbers[f"tau_inputs_loo{where}"]
+        yield Measure(name=f"tau-inputs-loo{named}", values=values, null=math.nan, why=why)
+
+
+def _differences(rows: pd.DataFrame, numbers: pd.DataFrame) -> Iterator[Measure]:
+    """States against words."""
+    for where, named in SUPPORT.items():
+        why = unranked(rows, numbers, where)
         for name in IMPORTANCES:
             inputs, hidden = (numbers[f"tau_{target}_{name}{where}"] for target in TARGETS)
             yield Measure(

@@ -7,6 +7,7 @@ that attention really has, with the entropy of importance and with attention's a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -19,6 +20,7 @@ from scipy import stats
 from attentest.findings.attention_rate import chosen_rate
 from attentest.findings.dispersion import NO_ATTENTION, NOT_SPREAD, SUPPORT, unranked
 from attentest.findings.group_means import Group, Means, Measure, of_controls, reasons
+from attentest.findings.importance import NO_PARTNER, NULLS, larger_null
 from attentest.findings.interval import PerDraw, Weights, over_seeds
 from attentest.findings.rank_agreement import kendalls
 from attentest.findings.record import Finding, ordered
@@ -33,7 +35,11 @@ NUMBERS = (
     *("max_attention", "support", "entropy_attention"),
     *(f"entropy_{name}" for name in IMPORTANCES),
     *(f"tau_{name}{where}" for name in IMPORTANCES for where in SUPPORT),
-    *(f"null_tau_loo{where}" for where in SUPPORT),
+    *(
+        f"{column}{where}"
+        for column in ("tau_loo_held", *(f"{null}_tau_loo" for null in NULLS))
+        for where in SUPPORT
+    ),
 )
 COLUMNS = ("seed", "subject", "id", "length", "lambda", *NUMBERS)
 # What is correlated, by the measure's part of the name: how sparse a model is, and what that may come to.
@@ -60,8 +66,9 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     means = Means(experiment=EXPERIMENT, rows=rows, mode=mode, rng=rng)
     found = []
     for group, twin in _groups(rows):
-        measures = [*_measures(rows, numbers, means, twin), *chosen_rate(rows)]
-        found += means.of(measures, [group])
+        measures = _measures(rows, numbers, means, twin)
+        nulled = _beside_nulls(rows, numbers, means, group[1].index)
+        found += means.of([*measures, *nulled, *chosen_rate(rows)], [group])
     for against in SPARSER:
         for outcome in OUTCOMES:
             found += _correlated(rows, numbers, against, outcome, mode, rng)
@@ -99,11 +106,19 @@ def _measures(rows: pd.DataFrame, numbers: pd.DataFrame, means: Means, twin: pd.
     }
     for name, (values, why) in beside.items():
         yield Measure(name=name, values=values, null=means.mean(values.loc[twin]), why=why)
+
+
+def _beside_nulls(
+    rows: pd.DataFrame, numbers: pd.DataFrame, means: Means, texts: pd.Index
+) -> Iterator[Measure]:
+    """Leave-one-out's agreement, as published and with scores held, as in its nulls."""
     for where, named in SUPPORT.items():
-        tau, null = numbers[f"tau_loo{where}"], numbers[f"null_tau_loo{where}"]
-        why = unranked(rows, numbers, where)
-        yield Measure(name=f"tau-loo{named}", values=tau, null=null, why=why)
-        yield Measure(name=f"tau-loo{named}-excess", values=tau - null, null=0.0, why=why)
+        null, why = larger_null(numbers, f"loo{where}", means, texts), unranked(rows, numbers, where)
+        tau, drawn = numbers[f"tau_loo_held{where}"], numbers[f"{null}_tau_loo{where}"]
+        missing = why.where(drawn.notna() | tau.isna(), NO_PARTNER)
+        yield Measure(name=f"tau-loo{named}", values=numbers[f"tau_loo{where}"], null=math.nan, why=why)
+        yield Measure(name=f"tau-loo-held{named}", values=tau, null=drawn, why=why)
+        yield Measure(name=f"tau-loo{named}-excess", values=tau - drawn, null=0.0, why=missing)
 
 
 @dataclass(frozen=True)

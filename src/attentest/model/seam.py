@@ -132,6 +132,11 @@ class AttentionModel(nn.Module):
         return notebook.table(("setting", "value"), rows)
 
     @property
+    def with_heads(self) -> AttentionModel:
+        """The model to ask under other weights, head by head, where this one shows the mean over heads."""
+        return self
+
+    @property
     def gathers(self) -> bool:
         """Whether a unit is several tokens, as `batch.sentences` numbers them."""
         return isinstance(self.encoder, Hierarchical)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from attentest.findings.density import finite, shares
+from attentest.findings.importance import null_of_texts
 from attentest.report.compare import compare
 from attentest.report.points import GridPoint, grid_points
 from attentest.report.stored import Stored
@@ -52,7 +53,7 @@ def _histogram(point: GridPoint) -> Document | None:
     if rows is None:
         return None
     texts = rows[rows["subject"] == "trained"]
-    tau, null = texts["tau_gradient"], texts["null_tau_gradient"]
+    tau, (null, _) = texts["tau_gradient"], null_of_texts(texts, "gradient")
     return _about(point) | {
         "edges": EDGES.tolist(),
         "shares": shares(tau, EDGES).tolist(),
