@@ -17,6 +17,7 @@ from torch import nn
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 import attentest as at
+from attentest.corpus.raw_text import text_and_spans
 
 RATE, BATCH, WARMING = 5e-5, 32, 0.1  # the last: the share of all steps on which the rate rises
 POOL = 16  # batches whose texts are put in order of length together, so that little is padding
@@ -24,19 +25,17 @@ POOL = 16  # batches whose texts are put in order of length together, so that li
 
 def shortened(example: at.Example, tokenizer: Any, most: int) -> at.Example:
     """As many whole words from the beginning as `most` sub-words hold, and what people marked among them."""
-    encoded = tokenizer(
-        " ".join(example.tokens), return_offsets_mapping=True, truncation=True, max_length=most, verbose=False
-    )
+    written, spans = text_and_spans(example)
+    encoded = tokenizer(written, return_offsets_mapping=True, truncation=True, max_length=most, verbose=False)
     end = max(end for _, end in encoded["offset_mapping"])
-    kept = 0
-    for word in example.tokens:
-        end -= len(word) + (kept > 0)
-        if end < 0:
-            break
-        kept += 1
+    kept = sum(stop <= end for _, stop in spans)
+    if len(spans) != len(example.tokens):  # a preparation dropped some: marks count other words
+        words = tuple(written[start:stop] for start, stop in spans)
+        example = replace(example, tokens=words, rationale=None, sentences=None)
     marks = None if example.rationale is None else tuple(n for n in example.rationale if n < kept)
     begins = None if example.sentences is None else tuple(n for n in example.sentences if n < kept)
-    return replace(example, tokens=example.tokens[:kept], rationale=marks, sentences=begins)
+    text = None if example.text is None else written[: spans[kept - 1][1]]
+    return replace(example, tokens=example.tokens[:kept], rationale=marks, sentences=begins, text=text)
 
 
 def batches(lengths: Sequence[int], rng: torch.Generator) -> Iterator[list[int]]:
@@ -51,8 +50,8 @@ def batches(lengths: Sequence[int], rng: torch.Generator) -> Iterator[list[int]]
 
 
 def encoded(tokenizer: Any, texts: Sequence[at.Example], labels: Sequence[str]) -> dict[str, torch.Tensor]:
-    """Texts as the model takes them, with the numbers of their classes."""
-    written = tokenizer([" ".join(text.tokens) for text in texts], padding=True, return_tensors="pt")
+    """Texts as the model takes them and as an audit gives them to it, with the numbers of their classes."""
+    written = tokenizer([text_and_spans(text)[0] for text in texts], padding=True, return_tensors="pt")
     return {**written, "labels": torch.tensor([labels.index(text.label) for text in texts])}
 
 

@@ -72,11 +72,52 @@ def examples(*, pairs=False, texts=TEXTS):
     ]
 
 
-def tokenizer(family="bert", **settings):
-    """Word pieces; the marks stand where the family has them."""
-    pieces = tokenizers.Tokenizer(tokenizers.models.WordPiece(VOCABULARY, unk_token="[UNK]"))
-    pieces.normalizer = tokenizers.normalizers.Lowercase()
-    pieces.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+RAW = (
+    "It's great.",
+    "Don't miss  it\u2014isn't it GOOD?! I'm gonna go.",
+    "line one\nline two\r\n\n\tline three\n",
+    "Café naïve déjà-vu, ÅÉ and cafe\u0301",
+    "so good 😀👍🏽 !!😀",
+    "  leading and trailing  ",
+    "\"well...\" he said: 'U.S.\u00a0films' [SEP] etc.",
+    "Cannot",
+)
+
+
+def trained_pieces(kind):
+    """A tokenizer of a kind that real models have, trained on the raw texts; special tokens come first."""
+    made = tokenizers
+    if kind == "byte-level":
+        pieces = made.Tokenizer(made.models.BPE())
+        pieces.pre_tokenizer = made.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        alphabet = made.pre_tokenizers.ByteLevel.alphabet()
+        trainer = made.trainers.BpeTrainer(
+            vocab_size=400, special_tokens=list(SPECIAL), initial_alphabet=alphabet, show_progress=False
+        )
+    elif kind == "metaspace":
+        pieces = made.Tokenizer(made.models.Unigram())
+        pieces.normalizer = made.normalizers.NFKC()
+        pieces.pre_tokenizer = made.pre_tokenizers.Metaspace()
+        trainer = made.trainers.UnigramTrainer(
+            vocab_size=150, special_tokens=list(SPECIAL), unk_token="[UNK]", show_progress=False
+        )
+    else:
+        pieces = made.Tokenizer(made.models.WordPiece(unk_token="[UNK]"))
+        pieces.normalizer = made.normalizers.BertNormalizer(lowercase=True)
+        pieces.pre_tokenizer = made.pre_tokenizers.BertPreTokenizer()
+        trainer = made.trainers.WordPieceTrainer(
+            vocab_size=90, special_tokens=list(SPECIAL), show_progress=False
+        )
+    pieces.train_from_iterator(RAW * 4, trainer)
+    return pieces
+
+
+def tokenizer(family="bert", *, pieces=None, **settings):
+    """Word pieces, or any pieces; the marks stand where the family has them."""
+    if pieces is None:
+        pieces = tokenizers.Tokenizer(tokenizers.models.WordPiece(VOCABULARY, unk_token="[UNK]"))
+        pieces.normalizer = tokenizers.normalizers.Lowercase()
+        pieces.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     marks = {"pair": "[CLS] $A [SEP] $B:1 [SEP]:1", "single": "[CLS] $A [SEP]"}
     if family == "gpt2":
         marks = {"single": "$A", "pair": "$A [SEP] $B:1"}

@@ -25,6 +25,7 @@ DOCUMENT = {
     "budget": "quick",
     "texts": 500,
     "of": 1725,
+    "ids": [f"row-{n}" for n in range(500)],
     "version": "0.1.0",
     "criteria": [
         {

@@ -57,6 +57,12 @@ def test_every_entry_says_what_a_reader_needs_to_know():
     assert len({fingerprint(name) for name in EMBEDDED}) == len(EMBEDDED)
 
 
+def test_the_embedded_corpora_keep_their_keys():
+    """A field more in a Document would change the fingerprint, and with it every key of every cell."""
+    assert fingerprint("planted-keyword").startswith("7e257fb1ecc4eeec")
+    assert fingerprint("babi-1-simulated").startswith("6edc6213b1e76c7c")
+
+
 def test_absent_data_is_refused_with_the_place_and_the_way_to_get_it(tmp_path):
     (tmp_path / "imdb").mkdir()
     for name, source in ((name, source) for name, source in CORPORA.items() if source.folder):

@@ -43,6 +43,16 @@ def test_without_marks_there_are_none_to_cut(script):
     assert script.shortened(example("the cat"), tokenizer("bert"), 99) == example("the cat")
 
 
+def test_a_raw_text_is_cut_where_its_words_are_and_read_as_it_is(script):
+    raw = " The  cat\nsat far"
+    text = example("the cat sat far", text=raw)
+    assert script.shortened(text, tokenizer("bert"), 4).text == " The  cat"
+    ids = script.encoded(tokenizer("bert"), [text], ["a"])["input_ids"]
+    assert ids[0].tolist() == tokenizer("bert")(raw)["input_ids"]
+    dropped = script.shortened(example("cat", text=raw, rationale=(0,)), tokenizer("bert"), 4)
+    assert dropped.tokens == ("The", "cat") and dropped.text == " The  cat" and dropped.rationale is None
+
+
 def test_an_epoch_has_every_text_once(script):
     lengths = torch.randint(1, 90, (1111,)).tolist()
     drawn = list(script.batches(lengths, torch.Generator().manual_seed(0)))

@@ -5,13 +5,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attentest.corpus.example import Example
 from attentest.evidence.gradient import gradients
 from attentest.evidence.permutation import output_changes
 from attentest.model.reader import split_logits
 from attentest.model.selection import selected
 from attentest.model.transformer_roads import Whole
 from attentest.model.transformer_rows import Portions
-from attentest.model.transformer_text import pieces
+from attentest.model.transformer_split import encode, units_of_offsets
 from attentest.refusal import Refusal
 from tests.families import FAMILIES, examples, made, own_logits, seeded, tiny, tokenizer
 
@@ -81,10 +82,9 @@ def test_one_head_moves_and_the_others_stay():
 def test_sub_words_are_merged_to_the_words_they_are_of():
     adopted, batch = made("bert")
     by_piece, pieces_batch = made("bert", words=False)
-    assert pieces(tokenizer("bert"), ("unlikely", "dog", "walking")) == (
-        [17, 18, 19, 7, 21, 20],
-        [0, 0, 0, 1, 2, 2],
-    )
+    three = Example(id="0", tokens=("unlikely", "dog", "walking"), label="a")
+    found = encode(tokenizer("bert"), three, adopted.frames[False], words=True)
+    assert (found.ids, found.units) == ([17, 18, 19, 7, 21, 20], [0, 0, 0, 1, 2, 2])
     assert batch.sentences[1].tolist() == [0, 0, 0, 1, 2, 3, 4, 5, 5]
     with torch.no_grad():
         words, parts = adopted.read(batch), by_piece.read(pieces_batch)
@@ -103,15 +103,27 @@ def test_sub_words_are_merged_to_the_words_they_are_of():
     ],
 )
 def test_a_blank_belongs_to_the_word_behind_it(offsets, words):
-    def tokenizer_of(text, **settings):
-        assert text == "the films"
-        return {"input_ids": [5, 6, 7], "offset_mapping": offsets}
+    assert units_of_offsets("the films", [(0, 3), (4, 9)], offsets) == (words, [0, 1])
 
-    assert pieces(tokenizer_of, ("the", "films")) == ([5, 6, 7], words)
+
+@pytest.mark.parametrize(
+    ("offsets", "units", "words"),
+    [
+        ([(0, 2), (2, 6), (7, 8)], [0, 1, 2], [0, 1, 1, 2]),  # one token runs over an ellipsis and a quote
+        ([(0, 2), (2, 5), (5, 6), (6, 6)], [0, 1, 2, 3], [0, 1, 2, 3]),  # of the last word, only its blank
+        ([(0, 2), (7, 8), (8, 9)], [0, 1, 1], [0, -1, -1, 1]),  # dropped; and a line's end behind the last
+    ],
+)
+def test_every_token_has_one_unit_and_words_share_units_or_have_none(offsets, units, words):
+    """The text is `so..." x` and a line's end; its words are so, ..., " and x."""
+    spans = [(0, 2), (2, 5), (5, 6), (7, 8)]
+    assert units_of_offsets('so..." x\n', spans, offsets) == (units, words)
 
 
 def test_words_that_the_tokenizer_drops_are_no_units():
-    assert pieces(tokenizer("bert"), ("the", "", "cat")) == ([4, 6], [0, 1])
+    text = Example(id="0", tokens=("the", "", "cat"), label="a")
+    found = encode(tokenizer("bert"), text, made("bert")[0].frames[False], words=True)
+    assert (found.ids, found.units, found.words) == ([4, 6], [0, 1], [0, -1, 1])
 
 
 def test_what_rests_on_marks_stays_there_or_is_a_unit_by_flag():

@@ -40,6 +40,11 @@ class AuditResult:
         return judged(self.findings, {**self.audit.left_out, **self.audit.empty})
 
     @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the texts that were audited, in the order they were given."""
+        return self.audit.ids
+
+    @property
     def left_out(self) -> dict[str, str]:
         """What was not measured, and why."""
         return self.audit.left_out
@@ -54,6 +59,7 @@ class AuditResult:
             "budget": self.audit.budget,
             "texts": self.audit.texts,
             "of": self.audit.of,
+            "ids": list(self.audit.ids),
             "labels": list(self.audit.labels),
             "criteria": [_spelled(judgement) for judgement in self.criteria],
             "findings": [asdict(finding) for finding in self.audit.findings],
@@ -82,14 +88,17 @@ def audit(
     name: str | None = None,
     watcher: Watcher | None = None,
 ) -> AuditResult:
-    """Is this attention an explanation? Of a corpus, the test split is asked about.
+    """Is this attention an explanation?
+
+    `data` is a table (`read_table`), of which every row is audited as it is written, in file order; any other
+    corpus, of which the test split is; or examples. A budget that takes fewer texts spreads them evenly.
 
     `model` is one of ours, a Hugging Face classifier with its `tokenizer`, or an adapter with its `labels`;
     `attention` chooses among those of a transformer: kind, layer, head, words, special_tokens. `budget` is
     quick, standard or full; `watcher` hears how many of the questions are done.
     """
     subject: AttentionModel = taken_in(model, tokenizer=tokenizer, labels=labels, attention=attention)
-    examples = data.test if isinstance(data, Corpus) else tuple(data)
+    examples = tuple((data.rows or data.test) if isinstance(data, Corpus) else data)
     strange = next((one for one in examples if not isinstance(one, Example)), None)
     if strange is not None:
         raise Refusal(

@@ -35,7 +35,7 @@ def audit(
     special_tokens: Annotated[
         bool, typer.Option("--special-tokens", help="The tokenizer's marks are units, too.")
     ] = False,
-    lower: Annotated[bool, typer.Option("--lower", help="Write texts in small letters.")] = False,
+    lower: Annotated[bool, typer.Option("--lower", help="Lower-case the texts.")] = False,
     network: Annotated[bool, typer.Option("--network", help="Fetch the model from the hub.")] = False,
     remote_code: Annotated[
         bool, typer.Option("--remote-code", help="Let code run that comes with the model.")
@@ -53,9 +53,8 @@ def audit(
     if out is not None:
         check_out(out)
     check_budget(budget)
-    corpus = read_table(data, text=text, label=label, query=query, rationale=rationale, lower=lower)
-    examples = [example for split in corpus.splits().values() for example in split]
-    examples.sort(key=lambda example: int(example.id.rpartition("-")[2]))
+    settings: dict[str, Any] = {"lower": True} if lower else {}
+    table = read_table(data, text=text, label=label, query=query, rationale=rationale, **settings)
     named: dict[str, Any] = {"kind": attention, "layer": layer, "head": head}
     chosen = {name: value for name, value in named.items() if value is not None}
     chosen |= {"words": False} if sub_words else {}
@@ -63,7 +62,7 @@ def audit(
     names = None if labels is None else tuple(name.strip() for name in labels.split(","))
     subject = fetched(model, labels=names, attention=chosen, network=network, remote_code=remote_code)
     with counting(f"audit of {model}") as watcher:
-        result = ask(subject, examples, budget=budget, name=model, watcher=watcher)
+        result = ask(subject, table, budget=budget, name=model, watcher=watcher)
     document = {**result.document, "out": None if out is None else str(result.save(out))}
     print_document(document, as_json, _show)
 

@@ -32,6 +32,7 @@ class Audit:
     of: int  # texts that were there
     budget: str
     labels: tuple[str, ...]
+    ids: tuple[str, ...]  # of the texts that were audited, in the order they were given
     findings: list[Finding] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)  # by question or control, why
@@ -54,7 +55,8 @@ def audited(
     model, chosen = on_the_bench(model), spread(examples, allowed.texts)
     subject = Audited(model, chosen)
     subject.texts  # noqa: B018 - whatever is wrong with the texts is said before anything is measured
-    found = Audit(len(chosen), len(examples), budget, model.labels)
+    ids = tuple(example.id for example in chosen)
+    found = Audit(len(chosen), len(examples), budget, model.labels, ids)
     audit = Auditing(subject, _twin(subject, found), allowed)
     for number, name in enumerate(QUESTIONS):
         if watcher is not None:
@@ -95,7 +97,7 @@ def _twin(subject: Audited, found: Audit) -> Audited | None:
             "Nobody but its maker can draw this model's parameters anew."
         )
         return None
-    return Audited(twin, subject.examples, "untrained")
+    return subject.untrained(twin)
 
 
 def _ask(name: str, audit: Auditing, found: Audit) -> None:

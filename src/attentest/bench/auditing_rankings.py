@@ -66,8 +66,7 @@ def marked(subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
     for rows, reading in readings(subject.model, subject.texts, among):
         weights = reading.weights.double().cpu().numpy()
         for place, row in enumerate(begun(subject, rows, reading)):
-            example = examples[rows[place]]
-            wanted = np.isin(np.arange(len(example.tokens)), example.rationale or ())
+            wanted = subject.texts.rationale(int(rows[place]))
             own = chance = (np.nan,) * len(MARKED)
             if row["length"] == len(wanted):
                 scores = weights[place, : len(wanted)]

@@ -15,6 +15,7 @@ from attentest.bench.auditing_around import AroundTransformer
 from attentest.bench.auditing_maps import Mapped, Vectors
 from attentest.corpus.batch import Batch, IndexedSplit
 from attentest.corpus.example import Example
+from attentest.corpus.vocabulary import Vocabulary
 from attentest.experiments.contract import Subject
 from attentest.model.adapter import AdaptedModel
 from attentest.model.foreign import ForeignModel, Variants, label_numbers
@@ -86,7 +87,29 @@ class Audited(Subject):
         if isinstance(model, HeadsTogether | Mapped | TransformerModel | AdaptedModel):
             return model.split(self.examples)
         label_numbers(self.examples, model.labels)
-        return IndexedSplit(self.examples, model.vocabulary, model.labels)
+        return IndexedSplit(_cased(self.examples, model.vocabulary), model.vocabulary, model.labels)
+
+    def untrained(self, twin: AttentionModel) -> Audited:
+        """The twin before the same texts: they are tokenised once."""
+        found = Audited(twin, self.examples, "untrained")
+        found.__dict__["texts"] = self.texts
+        return found
+
+
+def _cased(examples: Sequence[Example], vocabulary: Vocabulary) -> Sequence[Example]:
+    """The examples lower-cased where the vocabulary has no capital letter: such a model was trained on texts
+    that were lower-cased, and knows no other word.
+    """
+    if not vocabulary.lower_cased:
+        return examples
+    return [
+        replace(
+            example,
+            tokens=tuple(map(str.lower, example.tokens)),
+            query=None if example.query is None else tuple(map(str.lower, example.query)),
+        )
+        for example in examples
+    ]
 
 
 def on_the_bench(model: AttentionModel) -> AttentionModel:

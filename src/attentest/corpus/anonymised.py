@@ -29,7 +29,7 @@ def anonymised(corpus: Corpus, omit: str) -> Corpus:
         emptied += sum(bool(each.all()) for each in marked)
         splits[split] = tuple(_without(*pair) for pair in zip(examples, marked, strict=True))
     preparation = {**corpus.preparation, "omit": omit, "emptied": emptied}
-    return replace(corpus, **splits, preparation=preparation)  # type: ignore[arg-type]
+    return replace(corpus, **splits, preparation=preparation, rows=None)  # type: ignore[arg-type]
 
 
 def _without(example: Example, marked: Marks) -> Example:
@@ -44,7 +44,13 @@ def _without(example: Example, marked: Marks) -> Example:
     sentences = None
     if example.sentences is not None:
         sentences = _begins([int(before[place]) for place in example.sentences], len(kept))
-    return replace(example, tokens=tuple(kept) or (NOTHING,), rationale=rationale, sentences=sentences)
+    return replace(
+        example,
+        tokens=tuple(kept) or (NOTHING,),
+        rationale=rationale,
+        sentences=sentences,
+        text=None,  # it holds the words that were cut out
+    )
 
 
 def _begins(places: Sequence[int], length: int) -> tuple[int, ...]:

@@ -77,6 +77,11 @@ class IndexedSplit:
     def __len__(self) -> int:
         return len(self.examples)
 
+    def rationale(self, row: int) -> Bool[np.ndarray, " unit"]:
+        """Which words of a text somebody marked."""
+        example = self.examples[row]
+        return np.isin(np.arange(len(example.tokens)), example.rationale or ())
+
     def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
         """These rows, padded to the longest of them."""
         tokens, mask = padded([self.tokens[row] for row in rows])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -26,6 +26,10 @@ class Example:
     rationale: tuple[int, ...] | None = None  # positions in `tokens` that decide, by whoever knows
     sentences: tuple[int, ...] | None = None  # the position at which each sentence begins
     candidates: tuple[str, ...] | None = None  # the answers that are possible here; None means all
+    # The raw strings, where there are any. A model with a tokenizer of its own reads these and not `tokens`,
+    # so whoever changes `tokens` must change or drop them. They are not stored, and equality ignores them.
+    text: str | None = field(default=None, compare=False, repr=False)
+    query_text: str | None = field(default=None, compare=False, repr=False)
 
     def _repr_html_(self) -> str:
         """The text, what was asked of it, its label; words that are known to decide stand out."""
@@ -46,6 +50,8 @@ class Corpus:
     family: str = "classification"  # how such corpora are trained: classification, nli, qa, babi
     preparation: Mapping[str, Any] = field(default_factory=dict)  # part of the corpus's key
     excluded: Mapping[str, int] = field(default_factory=dict)  # reason -> number of texts left out
+    # Of a table, every row in file order with its case untouched: what an audit takes. It is not stored.
+    rows: Sequence[Example] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         seen: set[str] = set()

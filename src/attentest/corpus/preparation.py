@@ -8,7 +8,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from typing import Any, final
 
@@ -149,7 +149,14 @@ def _example(document: Document, preparation: Preparation, spelled: Callable[[st
         if starts is None
         else tuple(sorted({bisect_left(kept, start) for start in starts} - {len(kept)})),
         candidates=document.candidates,
+        text=_written(document.text, preparation),
+        query_text=_written(document.query, preparation),
     )
+
+
+def _written(text: str | tuple[str, ...] | None, preparation: Preparation) -> str | None:
+    """The raw string; a text of the Treebank is a list of tokens, in whatever form a reader gives it."""
+    return text if isinstance(text, str) and not preparation.brackets else None
 
 
 def _why_left_out(example: Example, preparation: Preparation) -> str | None:
@@ -264,3 +271,17 @@ def prepare_one(document: Document, preparation: Preparation) -> Example:
             way_out="Choose another text.",
         )
     return example
+
+
+def as_given(document: Document, preparation: Preparation) -> Example:
+    """One document as an audit takes it: whatever its length, and with its raw text.
+
+    A preparation that lower-cases lower-cases the raw text, too. A text of which the preparation would leave
+    no token has all its tokens.
+    """
+    example = _example(document, preparation, functools.partial(_spelled, preparation))
+    if not example.tokens or example.query == ():
+        example = _example(document, preparation, lambda token: token)
+    raw = [text if isinstance(text, str) else None for text in (document.text, document.query)]
+    text, query = (each.lower() if each is not None and preparation.lower else each for each in raw)
+    return replace(example, text=text, query_text=query)

@@ -9,12 +9,13 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 from attentest.corpus.document import Document
-from attentest.corpus.example import Corpus, Split
-from attentest.corpus.preparation import Preparation, prepare, raw_tokens
+from attentest.corpus.example import Corpus, Example, Split
+from attentest.corpus.preparation import Preparation, as_given, prepare, raw_tokens
 from attentest.corpus.rationale import rationales
 from attentest.corpus.rows import rows
 from attentest.refusal import Refusal, look_up
@@ -148,6 +149,30 @@ def _distinct(path: Path, columns: dict[str, str]) -> None:
         )
 
 
+class TableRows(Sequence[Example]):
+    """Every row of a table in file order, prepared when one is first asked for: training needs none."""
+
+    def __init__(self, documents: Sequence[Document], preparation: Preparation) -> None:
+        self.documents, self.preparation = documents, preparation
+
+    @cached_property
+    def examples(self) -> tuple[Example, ...]:
+        """The rows as examples."""
+        return tuple(as_given(document, self.preparation) for document in self.documents)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Example: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Example, ...]: ...
+
+    def __getitem__(self, place: SupportsIndex | slice) -> Example | tuple[Example, ...]:
+        return self.examples[place]
+
+
 def read_table(
     path: Path | str,
     *,
@@ -165,7 +190,8 @@ def read_table(
     """The corpus in a table, whose columns hold a text, its label, and perhaps a question, marks and a split.
 
     `settings` are those of Preparation. Without a split column, or where it names no dev or no test rows,
-    shares of each label are drawn, so that a rare label is in every split if it can be.
+    shares of each label are drawn, so that a rare label is in every split if it can be. The splits are for
+    training. An audit takes `rows`: every row in file order, lower-cased only where `lower=True` is said.
     """
     for setting in settings:
         look_up(setting, dict.fromkeys(sorted(SETTINGS)), "setting of the preparation")
@@ -189,13 +215,19 @@ def read_table(
     marks: list[tuple[int, ...] | None] = [None] * len(table)
     if rationale:
         marks = _marks(where["rationale"], values["rationale"], texts, preparation)
-    documents = (
+    documents = [
         Document(id=f"row-{number}", text=row[0], label=row[1], query=row[2], split=row[3], rationale=row[4])
         for number, row in enumerate(zip(texts, labels, queries, splits, marks, strict=True), start=1)
-    )
+    ]
     stem = name or path.name.split(".")[0] or path.name
     corpus = prepare(stem, documents, preparation, labels=_in_order(set(labels)))
     source = {"sha256": digest(path), "columns": columns}
     # A pair of texts with labels of its own is what NLI is; a question whose answer is in the text is not.
     family = "classification" if query is None else "nli"
-    return replace(corpus, family=family, preparation={**corpus.preparation, "source": source})
+    untouched = replace(preparation, lower=bool(settings.get("lower", False)))
+    return replace(
+        corpus,
+        family=family,
+        preparation={**corpus.preparation, "source": source},
+        rows=TableRows(documents, untouched),
+    )

@@ -47,6 +47,11 @@ class Vocabulary:
         """Word -> number; reserved spellings are left out, so text can never name padding or a marker."""
         return {word: number for number, word in enumerate(self.words) if number >= len(RESERVED)}
 
+    @cached_property
+    def lower_cased(self) -> bool:
+        """Whether no word has a capital letter, as after a preparation that lower-cases."""
+        return all(word == word.lower() for word in self.words)
+
     def numbers(self, tokens: Sequence[str]) -> np.ndarray:
         """The numbers of some tokens; an unknown word is <unk>."""
         index = self.index

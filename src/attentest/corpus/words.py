@@ -114,6 +114,16 @@ def tokenise(text: str) -> list[str]:
     return [part for token in tokens for part in _parted(token)]
 
 
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Where each token of `tokenise` is: (start, end) in the raw string, in order and without overlap."""
+    spans: list[tuple[int, int]] = []
+    for found in _TOKEN.finditer(text):
+        start, end = found.span()
+        cut = _RUN_TOGETHER.get(found[0])
+        spans += [(start, end)] if cut is None else [(start, start + cut), (start + cut, end)]
+    return spans
+
+
 def _parted(token: str) -> tuple[str, ...]:
     cut = _RUN_TOGETHER.get(token)
     return (token,) if cut is None else (token[:cut], token[cut:])

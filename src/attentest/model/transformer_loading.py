@@ -82,6 +82,7 @@ def adopt(
         )
     _check_kind([type(model).__name__], config, type(model).__name__)
     _check_precision(model)
+    _check_offsets(model, tokenizer, choice.get("words", True))
     _check_tokenizer(model, tokenizer)
     return TransformerModel(model, tokenizer, _labels(config, labels), **choice)
 
@@ -137,15 +138,25 @@ def _check_precision(model: Any) -> None:
         )
 
 
+def _check_offsets(model: Any, tokenizer: Any, words: bool) -> None:
+    """Words are found in the raw text by the tokenizer's offsets; units that are sub-words need none."""
+    if words and not getattr(tokenizer, "is_fast", False):
+        raise Refusal(
+            f"the tokenizer of a {model.config.model_type} model ({type(tokenizer).__name__})",
+            got="one without offsets, which cannot say to which word a token belongs",
+            needs="a fast tokenizer",
+            way_out="Give the fast tokenizer of this family, or let units be sub-words: --sub-words, or"
+            " attention={'words': False} in Python.",
+        )
+
+
 def _check_tokenizer(model: Any, tokenizer: Any) -> None:
-    """As many vectors as the tokenizer has numbers, one idea of padding, and offsets to find words by."""
+    """As many vectors as the tokenizer has numbers, and one idea of padding."""
     rows, wrong = model.get_input_embeddings().num_embeddings, None
     numbers = set(tokenizer.get_vocab().values())
     most = max(numbers, default=-1)
     expected = getattr(model.config, "pad_token_id", None)
-    if not getattr(tokenizer, "is_fast", False):
-        wrong = "one that cannot say where its sub-words are", "a fast tokenizer, with offsets"
-    elif numbers <= set(tokenizer.all_special_ids):  # what the library makes of a folder that has none
+    if numbers <= set(tokenizer.all_special_ids):  # what the library makes of a folder that has none
         wrong = "one without words", "the tokenizer's files beside the model's"
     elif most >= rows:
         wrong = f"numbers up to {most}", f"none above {rows - 1}: the model has {rows} vectors"

@@ -31,7 +31,8 @@ from attentest.model.transformer_roads import (
     roads_to_try,
 )
 from attentest.model.transformer_rows import Portions, units_of
-from attentest.model.transformer_text import Frame, Layout, TokenisedSplit
+from attentest.model.transformer_split import TokenisedSplit
+from attentest.model.transformer_text import Frame, Layout
 from attentest.refusal import Refusal
 from attentest.shapes import Embedded
 

@@ -1,25 +1,20 @@
-"""From words to a Hugging Face model's places: sub-words, the marks around them, and padding on either side.
+"""From token ids to a Hugging Face model's input: the marks around the texts, and padding on either side.
 
-A batch holds the sub-words of the first text, which is the one attended, and of the second as its query; the
-marks are put around them here. Where units are words, `batch.sentences` numbers the word of each sub-word,
-as it numbers the sentence of each word in a hierarchy: units that are several tokens.
+A batch holds the token ids of the first text, which is the one attended, and of the second as its query; the
+marks (special tokens) are put around them here. Where units are words, `batch.sentences` numbers the word of
+each token, as it numbers the sentence of each word in a hierarchy: units that are several tokens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from attentest.corpus.batch import Batch, IndexedSplit
-from attentest.corpus.example import Example
-from attentest.model.foreign import label_numbers
-from attentest.refusal import Refusal
+from attentest.corpus.batch import Batch
 
 PROBE = "a"  # anything that a tokenizer takes for text
 Placed = Int[Tensor, "batch place"]
@@ -60,7 +55,7 @@ class Frame:
     def of(cls, tokenizer: Any, *, pair: bool) -> Frame:
         """Learnt from a probe: the tokenizer says itself which places are neither text."""
         encoded = tokenizer(PROBE, PROBE) if pair else tokenizer(PROBE)
-        ids, whose = encoded["input_ids"], encoded.sequence_ids(0)
+        ids, whose = encoded["input_ids"], _text_numbers(tokenizer, encoded, pair)
         types = encoded.get("token_type_ids", [0] * len(ids))
 
         def part(begin: int, end: int) -> Part:
@@ -136,86 +131,11 @@ class Frame:
         return types
 
 
-def pieces(tokenizer: Any, words: Sequence[str]) -> tuple[list[int], list[int]]:
-    """The sub-words of a text and the word each of them begins in, counted over words that have any.
-
-    The text is handed over whole, with blanks between its words, so that a tokenizer to which a blank is
-    part of a word meets what it was trained on. A blank belongs to the word behind it.
-    """
-    text = " ".join(words)
-    encoded = tokenizer(
-        text, add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False
-    )
-    ends = np.cumsum([len(word) + 1 for word in words])
-    written = np.array([place for place, letter in enumerate(text) if letter != " "] or [0])
-    begins = np.array([begin for begin, _ in encoded["offset_mapping"]], dtype=np.int64)
-    first = written[np.searchsorted(written, begins).clip(max=len(written) - 1)]
-    word = np.searchsorted(ends, first, side="right")
-    return list(encoded["input_ids"]), np.unique(word, return_inverse=True)[1].tolist()
-
-
-class TokenisedSplit(IndexedSplit):
-    """Examples as a tokenizer's sub-words: the same batches as from a vocabulary."""
-
-    def __init__(
-        self,
-        examples: Sequence[Example],
-        tokenizer: Any,
-        labels: Sequence[str],
-        *,
-        frame: Frame,
-        words: bool,
-        marked: bool,
-        longest: int,
-    ) -> None:
-        _check_pairs(examples)
-        self.examples = examples
-        cut = [pieces(tokenizer, example.tokens) for example in examples]
-        self.queries = [np.array(pieces(tokenizer, e.query)[0], dtype=np.int64) for e in examples if e.query]
-        self._check(cut, frame, longest)
-        if marked:
-            cut = [_with_marks(ids, units, frame) for ids, units in cut]
-        self.tokens = [np.array(ids, dtype=np.int64) for ids, _ in cut]
-        self.lengths = np.array([len(ids) for ids in self.tokens])
-        self.labels = label_numbers(examples, labels)
-        self.sentences = [np.array(units, dtype=np.int64) for _, units in cut] if words else None
-        self.possible = None
-
-    def _check(self, cut: list[tuple[list[int], list[int]]], frame: Frame, longest: int) -> None:
-        for example, (ids, _) in zip(self.examples, cut, strict=True):
-            if not ids:
-                raise Refusal(
-                    f"text {example.id!r}",
-                    got="nothing that the tokenizer takes for text",
-                    needs="at least one token",
-                    way_out="Leave that text out.",
-                )
-        more = [len(query) for query in self.queries] or [0] * len(cut)
-        sizes = [len(ids) + n + frame.marks for (ids, _), n in zip(cut, more, strict=True)]
-        long = [n for n, size in enumerate(sizes) if size > longest]
-        if long:
-            raise Refusal(
-                f"text {self.examples[long[0]].id!r} and {len(long) - 1} more",
-                got=f"{sizes[long[0]]} places with the marks",
-                needs=f"at most {longest}, which is what the model has positions for",
-                way_out="Shorten such texts or leave them out; none is cut in silence.",
-            )
-
-
-def _check_pairs(examples: Sequence[Example]) -> None:
-    with_query = sum(example.query is not None for example in examples)
-    if with_query not in (0, len(examples)):
-        raise Refusal(
-            "texts to be read",
-            got=f"{with_query} of {len(examples)} with a second text",
-            needs="all of them or none",
-            way_out="Read pairs and single texts apart.",
-        )
-
-
-def _with_marks(ids: list[int], units: list[int], frame: Frame) -> tuple[list[int], list[int]]:
-    """Each mark of the first text a unit of its own, in its place."""
-    before, behind = frame.before.ids, frame.closing.ids
-    inside = [len(before) + unit for unit in units]
-    after = range(inside[-1] + 1, inside[-1] + 1 + len(behind))
-    return [*before, *ids, *behind], [*range(len(before)), *inside, *after]
+def _text_numbers(tokenizer: Any, encoded: Any, pair: bool) -> list[int | None]:
+    """0 at the tokens of the first probe, 1 at those of the second, None at marks."""
+    if tokenizer.is_fast:
+        return list(encoded.sequence_ids(0))
+    own = tokenizer(PROBE, add_special_tokens=False)["input_ids"]
+    special = tokenizer(PROBE, *([PROBE] if pair else []), return_special_tokens_mask=True)
+    text = [place for place, mark in enumerate(special["special_tokens_mask"]) if not mark]
+    return [text.index(n) // len(own) if n in text else None for n in range(len(encoded["input_ids"]))]

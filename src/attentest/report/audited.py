@@ -57,6 +57,8 @@ def page(document: Document) -> str:
             _findings(document["findings"]),
             "<h2>What is not there, and why</h2>\n",
             _table(("what", "why"), document["left_out"].items()),
+            "<h2>Texts</h2>\n",
+            _texts(document),
             "<h2>Seconds</h2>\n",
             _table(("question", "seconds"), ((k, f"{v:.1f}") for k, v in document["seconds"].items())),
             "<h2>What each measure means</h2>\n",
@@ -142,6 +144,13 @@ def _tests(criteria: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
             said = f"{test['verdict']}: {test['reason']}" if test["reason"] else test["verdict"]
             name = f"{test['experiment']}/{test['measure']}"
             yield one["criterion"], name, *numbers, number(test["null"]), margin, luck, said
+
+
+def _texts(document: Document) -> str:
+    """The ids of the texts that were audited, one click away."""
+    said = f"The ids of the {document['texts']} of {document['of']} texts that were audited, in their order"
+    ids = ", ".join(map(str, document["ids"]))
+    return f"<details><summary>{said}</summary>\n<p>{escape(ids)}</p>\n</details>\n"
 
 
 def _findings(findings: Sequence[Mapping[str, Any]]) -> str:
