@@ -233,7 +233,7 @@ def test_a_store_may_be_a_url(real):
 def test_compare_says_the_same(gallery):
     shelf = {"sst": "here"}
     here, there = (compare("jain-wallace-2019", str(gallery / name), shelf) for name in ("store", "imported"))
-    # Of single texts, whose ids stay at home, nothing is exported.
+    # Findings about single texts are not exported.
     alone = [row for row in here["rows"] if row["statistic"].startswith("heat-map/")]
     assert there["rows"] == [row for row in here["rows"] if row not in alone] and len(there["rows"]) > 5
     assert any(row["epochs_run"] == [5, 5] for row in there["rows"])
@@ -319,7 +319,7 @@ def test_no_word_no_id_and_no_weight_leaves_the_store(gallery):
     assert not {"tokens", "id", "weights", "text"} & set(table.column_names)
 
 
-def test_findings_about_single_texts_stay_at_home_and_that_is_said(gallery):
+def test_findings_about_single_texts_are_left_out_and_listed(gallery):
     store = Store(gallery / "store")
     [left] = json.loads((gallery / "told.json").read_text())["left_out"]
     assert store.about(left["cell"])["config"]["experiment"] == "heat-map" and "ids" in left["reason"]
