@@ -44,6 +44,7 @@ MAY_IMPORT = {
     "auditor": {"bench", "corpus", "findings", "model", "report"},
     "cli_audit": {"auditor", "bench", "cli_shared", "corpus", "figures", "report"},
     "cli_results": {"cli_shared", "corpus", "figures", "report", "store"},
+    "cli_store": {"cli_shared", "figures", "report", "store"},
     "cli_serve": {"cli_results", "cli_shared", "corpus", "live", "store", "web"},
     "cli": {
         "cli_audit",
@@ -51,6 +52,7 @@ MAY_IMPORT = {
         "cli_results",
         "cli_serve",
         "cli_shared",
+        "cli_store",
         "bench",
         "corpus",
         "figures",
@@ -107,6 +109,7 @@ def test_no_way_of_writing_an_import_escapes(written, tmp_path):
 GALLERY = ["attentest.store.store", "attentest.findings.conclusions", "attentest.figures.documents"]
 GALLERY += ["attentest.figures.comparisons", "attentest.figures.formats", "attentest.report.compare"]
 GALLERY += ["attentest.report.extra", "attentest.report.folder", "attentest.cli_results"]
+GALLERY += ["attentest.report.export", "attentest.store.importing", "attentest.cli_store"]
 GALLERY += ["attentest.web.server", "attentest.web.site", "attentest.cli_serve"]
 DRAWN = ["attentest.figures.charts", "attentest.report.site"]  # these need the extra `web`, too
 
@@ -138,6 +141,7 @@ def test_only_the_edges_import_late():
             "cli_results.py",
             "cli_serve.py",
             "cli_shared.py",
+            "cli_store.py",
             "__init__.py",
             "__main__.py",
         ):

@@ -23,6 +23,7 @@ from attentest.cli_shared import (
     TextOption,
     print_document,
 )
+from attentest.cli_store import store_group
 from attentest.refusal import Refusal
 
 app = typer.Typer(
@@ -34,6 +35,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(corpora, name="corpora")
+app.add_typer(store_group, name="store")
 app.command()(audit)
 app.command()(compare)
 app.command()(report)

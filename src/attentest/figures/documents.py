@@ -151,3 +151,19 @@ def show_cell(document: Document, console: Console) -> None:
     failed = document["failed"]
     said = f"failed: {failed[0]['error']}" if failed else "done"
     console.print(f"{document['stage']} {document['cell'][:12]}: {said}", markup=False, highlight=False)
+
+
+def show_export(document: Document, console: Console) -> None:
+    """What the file holds, and what was left out and why."""
+    said = f"{document['findings']} findings of {document['cells']} cells in {document['file']}"
+    console.print(f"{said}, {document['bytes'] / 1e6:.2f} MB.", markup=False, highlight=False, soft_wrap=True)
+    for entry in document["left_out"]:
+        line = f"left out: {entry['cell'][:12]}, {entry['reason']}."
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def show_import(document: Document, console: Console) -> None:
+    """How much of the file is new here."""
+    said = f"{document['findings']} findings of {document['cells']} cells in {document['file']}: "
+    said += f"{document['written']} cells written to {document['store']}, the others were there."
+    console.print(said, markup=False, highlight=False, soft_wrap=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from attentest.refusal import Refusal
 
 
-def write(text: str, out: Path, *, option: str = "--out", with_folder: bool = False) -> None:
+def write(content: str | bytes, out: Path, *, option: str = "--out", with_folder: bool = False) -> None:
     """Write the file beside its place and move it there, or say why that cannot be.
 
     `with_folder` makes the folders on the way, as a report does; a table goes where people already are.
@@ -16,7 +16,7 @@ def write(text: str, out: Path, *, option: str = "--out", with_folder: bool = Fa
     try:
         if with_folder:
             out.parent.mkdir(parents=True, exist_ok=True)
-        made.write_text(text, encoding="utf-8", newline="")
+        made.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
         made.replace(out)
     except (OSError, ValueError) as error:  # a NUL in a path is a ValueError
         _forget(made)

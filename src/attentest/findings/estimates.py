@@ -14,16 +14,18 @@ from contextvars import ContextVar
 
 OVERALL = "overall"  # the group of all texts
 _alone = ContextVar("estimates alone", default=False)
+_every_group = ContextVar("every group", default=True)
 
 
 @contextmanager
-def estimates_alone() -> Iterator[None]:
-    """Within it intervals and drawn nulls are NaN, and other groups than all texts are left out."""
-    before = _alone.set(True)
+def estimates_alone(*, every_group: bool = False) -> Iterator[None]:
+    """Within it intervals and drawn nulls are NaN; unless `every_group`, only all texts are a group."""
+    before, groups = _alone.set(True), _every_group.set(every_group)
     try:
         yield
     finally:
         _alone.reset(before)
+        _every_group.reset(groups)
 
 
 def intervals_asked() -> bool:
@@ -38,4 +40,4 @@ def nulls_asked() -> bool:
 
 def group_asked(group: str) -> bool:
     """Whether anybody will look at the group."""
-    return group == OVERALL or not _alone.get()
+    return group == OVERALL or _every_group.get()

@@ -13,8 +13,11 @@ from attentest.findings.estimates import OVERALL, estimates_alone
 from attentest.report.lines import is_main, measure_key
 from attentest.report.rows import PointRows
 from attentest.report.stored import StoredFinding
+from attentest.store.observed import BY_SEED
+from attentest.store.tables import from_parquet
 
 Numbers = dict[str, dict[str, float]]  # by measure and seed
+SeedEstimates = dict[tuple[str, str], dict[int, float]]  # by measure and group, then by seed
 
 
 def by_seed(rows: PointRows) -> Numbers:
@@ -48,16 +51,38 @@ def _estimates(finding: StoredFinding, rows: PointRows) -> Iterator[tuple[str, s
         for measure, estimate in zip(overall["measure"], overall["estimate"], strict=True):
             yield seeds[0], measure, float(estimate)
         return
-    seen = rows.of(finding)
-    for seed, own in () if seen is None else seen.groupby("seed"):
-        for measure, estimate in _concluded(own, finding.cell.config).items():
+    for (measure, group), of_seeds in _of_several(finding, rows).items():
+        for seed, estimate in of_seeds.items() if group == OVERALL else ():
             yield str(seed), measure, estimate
 
 
-def _concluded(rows: pd.DataFrame, config: Mapping[str, str]) -> dict[str, float]:
-    """Nulls may be drawn, estimates are not: any randomness will do."""
-    with estimates_alone():
+def _of_several(finding: StoredFinding, rows: PointRows) -> SeedEstimates:
+    seen = rows.of(finding)
+    if seen is None:
+        return imported(finding)
+    found: SeedEstimates = {}
+    for seed, own in seen.groupby("seed"):
+        for key, estimate in concluded(own, finding.cell.config).items():
+            found.setdefault(key, {})[int(str(seed))] = estimate
+    return found
+
+
+def concluded(
+    rows: pd.DataFrame, config: Mapping[str, str], *, every_group: bool = False
+) -> dict[tuple[str, str], float]:
+    """Estimates by measure and group. Nulls may be drawn, estimates are not: any randomness will do."""
+    with estimates_alone(every_group=every_group):
         found = CONCLUSIONS[config["experiment"]].conclude(
             rows, mode=config["mode"], rng=np.random.default_rng(0)
         )
-    return {one.measure: one.estimate for one in found if one.group == OVERALL}
+    return {(one.measure, one.group): one.estimate for one in reversed(found)}
+
+
+def imported(finding: StoredFinding) -> SeedEstimates:
+    """The numbers that came with an imported finding; empty where none did."""
+    store, key = finding.stored.store, finding.cell.key
+    found: SeedEstimates = {}
+    if store.holds(key, BY_SEED):
+        for row in from_parquet(store.read(key, BY_SEED)).to_dict("records"):
+            found.setdefault((row["measure"], row["group"]), {})[int(row["seed"])] = float(row["estimate"])
+    return found

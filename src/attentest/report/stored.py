@@ -86,11 +86,9 @@ class StoredFinding:
     @cached_property
     def epochs_run(self) -> list[int] | None:
         """The fewest and the most epochs that its models were trained, where the store still knows."""
-        store = self.stored.store
         models = [cell.inputs["model"] for cell in self.observations if "model" in cell.inputs]
-        records = [store.read(key, "training.json") for key in models if store.holds(key, "training.json")]
-        epochs = [len(json.loads(record)["history"]) for record in records]
-        return [min(epochs), max(epochs)] if epochs else None
+        known = [epochs for key in models if (epochs := self.stored.epochs(key)) is not None]
+        return [min(known), max(known)] if known else None
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,8 @@ class StoredCorpus:
     def size(self, measure: str, label: str) -> float | None:
         """One of the sizes the papers print; None where the store does not say."""
         if measure in LISTED:
-            return self._mean_length(LISTED[measure])
+            length = self._mean_length(LISTED[measure])
+            return self._told(measure) if length is None else length
         counted = {
             "vocab_size": lambda: self._vocabulary,
             "num_classes": lambda: len(self.about["labels"]),
@@ -155,7 +154,11 @@ class StoredCorpus:
             "train_plus_dev_size": lambda: self._count(("train", "dev"), label),
         }
         found = counted[measure]()
-        return None if found is None else float(found)
+        return self._told(measure) if found is None else float(found)
+
+    def _told(self, measure: str) -> float | None:
+        """The size that came with an imported corpus, whose texts are elsewhere."""
+        return self.stored.about[self.cell.key].get("sizes", {}).get(measure)
 
     def texts(self, split: str, label: str = "") -> int | None:
         """How many texts the paper would have counted; None where there is no such label."""
@@ -191,9 +194,9 @@ class Stored:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.kept: dict[str, list[dict[str, Any]]] = {}  # few numbers from many rows, by their finding
-        told = {key: store.about(key) for key in store.done()}
-        self.cells = {key: Cell.from_json(about) for key, about in told.items()}
-        self.seconds = {key: float(about.get("seconds", math.nan)) for key, about in told.items()}
+        self.about = {key: store.about(key) for key in store.done()}
+        self.cells = {key: Cell.from_json(about) for key, about in self.about.items()}
+        self.seconds = {key: float(about.get("seconds", math.nan)) for key, about in self.about.items()}
         self.every = _latest(
             StoredFinding(cell, self)
             for key, cell in self.cells.items()
@@ -216,6 +219,12 @@ class Stored:
             and wanted.parameters.items() <= finding.cell.config["parameters"].items()
         ]
         return sorted(found, key=lambda finding: finding.cell.config["mode"] != "corrected")
+
+    def epochs(self, model: str) -> int | None:
+        """How many epochs the model was trained; None where neither its record nor a note says so."""
+        if self.store.holds(model, "training.json"):
+            return len(json.loads(self.store.read(model, "training.json"))["history"])
+        return self.about.get(model, {}).get("epochs")
 
     def corpora(self, name: str) -> list[StoredCorpus]:
         """Every corpus cell of that name."""

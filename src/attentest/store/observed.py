@@ -9,6 +9,9 @@ from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 
 ROWS = "rows.parquet"
+BY_SEED = (
+    "by_seed.parquet"  # of an imported finding, whose rows are elsewhere: measure, group, seed, estimate
+)
 
 
 def observed(finding: Cell, store: Store) -> pd.DataFrame:

@@ -38,6 +38,8 @@ DISK = {
     errno.EEXIST,
 }
 STALE = 24 * 3600.0
+Digests = Mapping[str, Mapping[str, Any]]  # of files by name: sha256, bytes
+NONE: Digests = {}
 
 
 class Store:
@@ -104,10 +106,12 @@ class Store:
         """The cells that are done, in the order of their keys."""
         return sorted(name for name in self._names("cells") if self.has(name))
 
-    def write(self, cell: Cell, files: Mapping[str, bytes], notes: Mapping[str, Any]) -> None:
-        """Make the cell exist, whole. Losing a race means that it is done."""
+    def write(
+        self, cell: Cell, files: Mapping[str, bytes], notes: Mapping[str, Any], *, elsewhere: Digests = NONE
+    ) -> None:
+        """Make the cell exist, whole but for files `elsewhere`. Losing a race means that it is done."""
         digests = {n: {"sha256": hashlib.sha256(c).hexdigest(), "bytes": len(c)} for n, c in files.items()}
-        about = cell.as_json() | {"key": cell.key, "files": digests, **notes}
+        about = cell.as_json() | {"key": cell.key, "files": {**digests, **elsewhere}, **notes}
         about |= {"written": now(), "host": socket.gethostname()}
         whole = {**files, "cell.json": spelled(about)}
         with self._disk():
@@ -116,8 +120,9 @@ class Store:
             elif not self.is_whole(cell.key):
                 for name, content in whole.items():
                     self.files.pipe_file(self._path("cells", cell.key, name), content)
-        self.forget("failures", f"{cell.key}.json")
-        self.forget("partial", cell.key)
+        if not elsewhere:  # else what is begun of it here may still be finished
+            self.forget("failures", f"{cell.key}.json")
+            self.forget("partial", cell.key)
 
     def _move_in(self, key: str, whole: Mapping[str, bytes]) -> None:
         made, aside = (Path(self._path("making", f"{key}-{uuid.uuid4().hex}")) for _ in range(2))
