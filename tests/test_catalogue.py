@@ -75,7 +75,9 @@ def test_absent_data_is_refused_with_the_place_and_the_way_to_get_it(tmp_path):
 
 def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path):
     register("mine", table(tmp_path / "t.csv"), text="text", label="label", data_dir=tmp_path)
-    with pytest.raises(Refusal, match=r"corpus 'ssst'.*one of sst, imdb.*planted-keyvalue, mine"):
+    with pytest.raises(
+        Refusal, match=r"corpus 'ssst'.*one of sst, imdb.*planted-keyvalue, planted-reviews, mine"
+    ):
         load_corpus("ssst", data_dir=tmp_path)
 
 

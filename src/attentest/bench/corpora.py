@@ -6,7 +6,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from attentest.corpus.catalogue import CORPORA, fingerprint, load_corpus
+from attentest.corpus.catalogue import CORPORA, canonical_name, find_source, fingerprint, load_corpus
 from attentest.corpus.example import Corpus
 from attentest.corpus.files import from_files, to_files
 from attentest.corpus.vocabulary import Vocabulary
@@ -29,9 +29,22 @@ def check_may_be_stored(name: str) -> None:
         )
 
 
+def check_is_canonical(name: str) -> None:
+    """Refuse another spelling of a corpus's parameters in a study: pages and claims compare names as text."""
+    if canonical_name(name) != name:
+        raise Refusal(
+            f"corpus {name!r}",
+            got="a spelling that is not the canonical one",
+            needs=f"{canonical_name(name)!r}",
+            way_out="Write it so wherever the study names this corpus.",
+        )
+
+
 def corpus_cell(name: str, *, data_dir: str | None = None) -> Cell:
     """The cell of a corpus: its source's fingerprint and its preparation, read off without preparing it."""
-    recipe = CORPORA[name].preparation.record() if name in CORPORA else {"words_version": WORDS_VERSION}
+    name = canonical_name(name)
+    source = find_source(name)
+    recipe = source.preparation.record() if source is not None else {"words_version": WORDS_VERSION}
     config = {"name": name, "source": fingerprint(name, data_dir), "preparation": recipe}
     where = {} if data_dir is None else {"data_dir": str(data_dir)}
     return Cell(stage="corpus", version=CORPUS_VERSION, config=config, where=where)

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from attentest.bench.corpora import check_may_be_stored, corpus_cell, traits_of
+from attentest.bench.corpora import check_is_canonical, check_may_be_stored, corpus_cell, traits_of
 from attentest.corpus.vectors import fingerprint, width
 from attentest.corpus.word2vec import check_gensim
 from attentest.experiments.catalogue import experiment
@@ -134,6 +134,8 @@ class Planner:
 
     def study(self, study: Study) -> list[Cell]:
         """Every finding the study asks for; what they need is planned with them."""
+        for name in study.grid.corpus:
+            check_is_canonical(name)
         for claim in study.claim:
             Claim(**claim.model_dump())  # a rule that cannot be read is refused before anything runs
         steps = [(step, experiment(step.name, step.mode, step.parameters)) for step in study.experiment]

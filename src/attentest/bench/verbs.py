@@ -14,6 +14,7 @@ from attentest.bench.result import StudyResult
 from attentest.bench.study import Outcome, Watcher, judge, run_cells
 from attentest.bench.subjects import load_model
 from attentest.bench.work import attempt, best_device
+from attentest.corpus.catalogue import canonical_name
 from attentest.corpus.shelf import entries
 from attentest.engine.contract import Event
 from attentest.model.config import ModelConfig
@@ -55,7 +56,7 @@ def train_one(
     record = json.loads(store.read(model.key, "training.json"))
     return {
         "cell": model.key,
-        "corpus": corpus,
+        "corpus": cell.config["name"],
         "scores": record["scores"],
         "epoch": record["chosen"],
         "epochs": len(record["history"]),
@@ -79,7 +80,7 @@ def run_study(
     watcher: Watcher | None = None,
 ) -> StudyResult:
     """Run a study, or with `only_plan` say what would be done."""
-    study = adapted(load_study(name), corpora, seeds)
+    study = adapted(load_study(name), [canonical_name(each) for each in corpora or ()], seeds)
     study, skipped = (study, []) if corpora else present(study, data_dir)
     store = Store(store_url)
     planner = Planner(store, data_dir=data_dir, include_text=include_text)

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from attentest.corpus import origin
 from attentest.corpus.archive import Archive
@@ -16,14 +17,21 @@ from attentest.corpus.preparation import prepare
 from attentest.corpus.registered import Registration, registrations
 from attentest.corpus.sources import CORPORA
 from attentest.corpus.table import digest
+from attentest.corpus.variants import canonical_name, variant
 from attentest.refusal import Refusal, look_up
 
-__all__ = ["CORPORA", "Source", "data_dir", "fingerprint", "load_corpus"]
+__all__ = ["CORPORA", "Source", "canonical_name", "data_dir", "find_source", "fingerprint", "load_corpus"]
+
+
+def find_source(name: str) -> Source | None:
+    """The catalogue's entry of that name, with the parameters that the name has; None if there is none."""
+    return CORPORA.get(name) or variant(name)
 
 
 def _entry(name: str, data: Path) -> Source | Registration:
-    if name in CORPORA:
-        return CORPORA[name]
+    source = find_source(name)
+    if source is not None:
+        return source
     known: dict[str, Source | Registration | Refusal] = {**CORPORA, **registrations(data)}
     entry = look_up(name, known, "corpus")
     if isinstance(entry, Refusal):  # somebody spoilt this one; the others are none the worse
@@ -55,12 +63,16 @@ def load_corpus(
     data_dir: Path | str | None = None,
     mode: str = "corrected",
     tokeniser: str = "words",
+    **parameters: Any,
 ) -> Corpus:
     """The corpus of that name, prepared as its papers prepared it.
 
+    `planted-reviews` has parameters, which may be given here or in the name, as in
+    `planted-reviews(classes=5,length=60)`; the corpus's name is then the canonical one with all of them.
     The fingerprint of its source is part of the record, so the record alone says whether two are the same.
     """
     data = origin.data_dir(data_dir)
+    name = canonical_name(name, parameters)
     entry = _entry(name, data)
     if isinstance(entry, Registration):
         return entry.read(name, mode=mode, tokeniser=tokeniser)

@@ -15,7 +15,7 @@ import pooch
 
 from attentest.corpus import origin
 from attentest.corpus.archive import Archive
-from attentest.corpus.catalogue import CORPORA, fingerprint
+from attentest.corpus.catalogue import CORPORA, find_source, fingerprint
 from attentest.corpus.origin import Files, Source
 from attentest.corpus.receipt import RECORD, keep_receipt, receipts
 from attentest.corpus.registered import registrations
@@ -132,7 +132,7 @@ def _published(name: str, data: Path) -> tuple[Source, Files]:
             needs="the name of a published corpus",
             way_out="There is nothing to download.",
         )
-    source = look_up(name, CORPORA, "corpus")
+    source = find_source(name) or look_up(name, CORPORA, "corpus")
     if not isinstance(source.origin, Files):
         raise _not_offered(name, source, "no files at all")
     return source, source.origin

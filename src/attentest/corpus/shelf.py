@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from attentest.corpus.catalogue import CORPORA, data_dir, load_corpus
+from attentest.corpus.catalogue import CORPORA, canonical_name, data_dir, find_source, load_corpus
 from attentest.corpus.download import DOWNLOADS
 from attentest.corpus.origin import Files, Source
 from attentest.corpus.registered import Registration, registrations
+from attentest.corpus.variants import parameters_of
 from attentest.refusal import Refusal
 
 
@@ -64,9 +65,10 @@ def entries(data: Path | str | None = None) -> list[dict[str, Any]]:
 def describe(name: str, data: Path | str | None = None) -> dict[str, Any]:
     """Provenance, licence and, where the files are there, counts after preparation."""
     folder = data_dir(data)
+    name = canonical_name(name)
     about: dict[str, Any] = {"name": name}
-    if name in CORPORA:
-        source = CORPORA[name]
+    source = find_source(name)
+    if source is not None:
         status, _ = _status(name, source, folder)
         about |= {
             "title": source.title,
@@ -78,6 +80,8 @@ def describe(name: str, data: Path | str | None = None) -> dict[str, Any]:
         }
         if isinstance(source.origin, Files):
             about["looked for in"] = str(folder / source.origin.folder)
+        if parameters_of(source):
+            about["parameters"] = parameters_of(source)
         if status not in ("embedded", "here", "damaged"):
             return about
     corpus = load_corpus(name, data_dir=folder)

@@ -14,6 +14,7 @@ from attentest.corpus.planted import PLANTINGS
 from attentest.corpus.planted import documents as planted_documents
 from attentest.corpus.preparation import Preparation
 from attentest.corpus.simulated import stories
+from attentest.corpus.variants import reviews_source
 
 __all__ = ["CORPORA", "Files", "Generated", "Source", "data_dir"]
 
@@ -250,4 +251,5 @@ CORPORA: dict[str, Source] = {
     "planted-negation": _planted("planted-negation", "One word decides, and a negator turns it round"),
     "planted-majority": _planted("planted-majority", "The majority of several cues decides"),
     "planted-keyvalue": _planted("planted-keyvalue", "The value after the key that is asked for", "qa"),
+    "planted-reviews": reviews_source(),
 }

@@ -36,6 +36,9 @@ def show_corpus(document: Document, console: Console) -> None:
     """One corpus: facts, then counts."""
     facts = [(k, _said(v)) for k, v in document.items() if not isinstance(v, dict)]
     console.print(plain_table(("", document["name"]), facts))
+    if document.get("parameters"):
+        rows = [(k, _said(v["value"]), v["meaning"]) for k, v in document["parameters"].items()]
+        console.print(plain_table(("parameters", "value", "meaning"), rows))
     for heading in ("counts", "excluded", "preparation"):
         if document.get(heading):
             console.print(plain_table((heading, ""), [(k, _said(v)) for k, v in document[heading].items()]))
