@@ -174,7 +174,9 @@ def put(
     config = {"experiment": experiment, "mode": mode, "parameters": parameters or {}, "model": settings}
     config |= {"corpus": corpus.config["name"], "encoder": encoder}
     config |= {"attention": "additive", "projection": "softmax"}
-    cell = Cell(stage="finding", version=1, config=config, inputs=inputs)
+    cell = Cell(
+        stage="finding", version=CONCLUSIONS[config["experiment"]].version, config=config, inputs=inputs
+    )
     concluded = CONCLUSIONS[experiment].conclude(rows, mode=mode, rng=np.random.default_rng(0))
     store.write(cell, {"findings.parquet": to_parquet(to_frame(concluded))}, {})
     return cell
