@@ -5,10 +5,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
+from attentest.evidence.adversary import strongest_adversary
 from attentest.evidence.erasure import leave_one_out
 from attentest.evidence.gradient import gradients
-from attentest.experiments.adversary import CURVE, PUBLISHED, Adversary
+from attentest.experiments.adversary import CURVE, PUBLISHED, Adversary, under_swapped
 from attentest.experiments.contract import Sources, Subject
 from attentest.experiments.heat_map import HeatMap
 from attentest.experiments.importance import Importance
@@ -95,6 +97,21 @@ def test_the_adversary_is_never_behind_what_was_searched(encoder):
     curve = said.loc[~alone, [f"exact@{e:g}" for e in CURVE]].to_numpy()
     assert (np.diff(curve, axis=1) >= -1e-9).all()
     assert said["proved"].all() and (said["epsilon"] == 0.01).all()
+
+
+def test_the_adversary_of_borrowed_weights_is_the_optimum_against_them():
+    corpus = toy_corpus(lengths=(5, 9, 5, 12))
+    rows, model = observed(Adversary(**QUICK), corpus)
+    said = trained(rows)
+    assert said["swapped@0.01"].notna().tolist() == [True, True, True, False], "the longest has no partner"
+    with torch.no_grad():
+        reading = model.read(toy_batch(model, corpus))
+        lent = reading.weights.clone()
+        lent[0], lent[2], lent[3] = reading.weights[2], reading.weights[0], float("nan")
+        found = under_swapped(reading, lent)["swapped@0.01"]
+        best = strongest_adversary(lent[:1], reading.values[:1], reading.bias, reading.mask[:1], 0.01)
+    assert float(found[0]) == pytest.approx(float(best.divergence[0])) and math.isnan(found[3])
+    assert said.loc["test-0", "swapped@0.01"] == pytest.approx(float(found[0])), "it has one partner"
 
 
 def test_vectors_are_kept_of_the_texts_shown():

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attentest.evidence.adversary import Adversary as Found
 from attentest.evidence.adversary import strongest_adversary
+from attentest.evidence.given_attention import AttentionPool
 from attentest.evidence.matched import best_permutation, capped
 from attentest.evidence.permutation import permuted
 from attentest.evidence.search import PublishedSearch
@@ -46,7 +47,7 @@ class Adversary(AbstractBesideControls):
 
     name: ClassVar[str] = "adversary"
     cite: ClassVar[str] = "jain2019attention"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     candidates: int = 5
     steps: int = 500
@@ -79,9 +80,14 @@ class Adversary(AbstractBesideControls):
                 self._searched(subject, searched, rng), _matched(subject, opposed, rng)
             ):
                 found[at] = found.get(at, {}) | opponent
+        pool = None
         for rows, reading in readings(subject.model, subject.texts):
             several = reading.values is not None and reading.values.shape[2] > 2
             columns, vectors = exact(reading, places(rows, solved) if several else None, rng)
+            if reading.values is not None and not several:  # there the exact road makes another null cheap
+                pool = pool or AttentionPool.of(subject.model, subject.texts)
+                lent = pool.swapped(subject.model, reading, rows, 1, rng=rng).weights[:, 0]
+                columns |= under_swapped(reading, lent)
             numbers = {name: column.tolist() for name, column in columns.items()}
             for place, row in enumerate(begun(subject, rows, reading)):
                 kept = {**NOT_LOOKED_FOR, **found.get(int(rows[place]), {})}
@@ -145,7 +151,7 @@ def exact(reading: Reading, there: Tensor | None, rng: torch.Generator) -> tuple
     are not among `there`, where that is given.
     """
     names = [f"exact@{e:g}" for e in CURVE]
-    names += [f"{name}@{e:g}" for name in ("bound", "shuffled", "uniform") for e in PUBLISHED]
+    names += [f"{name}@{e:g}" for name in ("bound", "shuffled", "swapped", "uniform") for e in PUBLISHED]
     columns = {name: _nothing(reading) for name in names}
     own = reading.weights.double()
     alone = _alone(reading)
@@ -169,6 +175,16 @@ def exact(reading: Reading, there: Tensor | None, rng: torch.Generator) -> tuple
         for epsilon in PUBLISHED:
             columns[f"{name}@{epsilon:g}"][there] = _strongest(part, weights, epsilon).divergence
     return {name: column.masked_fill(alone, float("nan")) for name, column in columns.items()}, vectors
+
+
+def under_swapped(reading: Reading, lent: Tensor) -> Columns:
+    """The optimum against another text's weights; NaN where no other text is as long."""
+    undefined = lent.isnan().any(1) | _alone(reading)
+    weights = torch.where(undefined[:, None], reading.weights, lent)
+    return {
+        f"swapped@{e:g}": _strongest(reading, weights, e).divergence.masked_fill(undefined, float("nan"))
+        for e in PUBLISHED
+    }
 
 
 def _strongest(reading: Reading, weights: Tensor, epsilon: float) -> Found:

@@ -20,7 +20,7 @@ from attentest.findings.record import Finding, ordered
 MAIN = (0.01, 0.05)  # the change of output allowed: the paper's without a query and with one
 CURVE = (0.001, 0.005, 0.02, 0.1)  # how the optimum grows with it
 SEARCHES = ("last", "best", "unpaired")
-VARIANTS = ("exact", "bound", "shuffled", "uniform", "permuted", "capped", *SEARCHES)
+VARIANTS = ("exact", "bound", "shuffled", "swapped", "uniform", "permuted", "capped", *SEARCHES)
 SATURATED = 0.6  # of at most ln 2 = 0.69: hardly any token keeps its weight
 WHO = ("seed", "subject", "id", "label", "predicted", "length", "max_attention", "proved")
 NUMBERS = (
@@ -30,6 +30,7 @@ NUMBERS = (
 )
 COLUMNS = (*WHO, *NUMBERS)
 NOT_AFFINE = "no exact optimum: the decision is not affine"
+NOT_SWAPPED = "no other text is as long, or the decision is not affine with two classes"
 NOT_SEARCHED = "not searched"
 NOT_BOTH = "no exact optimum or not searched"
 
@@ -78,7 +79,7 @@ def _measures(rows: pd.DataFrame, at: str) -> Iterator[Measure]:
 
 
 def _optimum(rows: pd.DataFrame, at: str) -> Iterator[Measure]:
-    """The exact optimum in four readings, its upper bound, and the optimum for uniform attention."""
+    """The exact optimum in four readings, its upper bound, and the optimum against other attention."""
     why = reasons(rows, NOT_AFFINE)
     exact, shuffled = rows[f"exact{at}"], rows[f"shuffled{at}"]
     attainable = rows["attainable"].where(rows["attainable"] > 0)
@@ -92,6 +93,8 @@ def _optimum(rows: pd.DataFrame, at: str) -> Iterator[Measure]:
         yield Measure(name=f"emax-jsd-exact{reading}{at}", values=values, null=null, why=why)
     yield Measure(name=f"bound-gap{at}", values=rows[f"bound{at}"] - exact, null=0.0, why=why)
     yield Measure(name=f"emax-jsd-uniform{at}", values=rows[f"uniform{at}"], null=math.nan, why=why)
+    lent = reasons(rows, NOT_SWAPPED)
+    yield Measure(name=f"emax-jsd-swapped{at}", values=rows[f"swapped{at}"], null=math.nan, why=lent)
 
 
 def _searched(rows: pd.DataFrame, at: str) -> Iterator[Measure]:

@@ -133,6 +133,19 @@ ADVERSARY_CARDS = {
         section="ours",
         undefined_when=NOT_AFFINE,
     ),
+    "adversary/emax-jsd-swapped": Card(
+        measure="Adversarial divergence from another text's weights",
+        formula=f"mean over texts of {EMAX}, where a are the weights of another text of the same length (else"
+        " of the nearest longer, cut and renormalised) and the output is that under them: the shape of attention"
+        " without its match with these words",
+        range=DIVERGENCE,
+        direction=HIGHER,
+        null="none: it is itself a point of comparison for the exact optimum",
+        unit=UNIT,
+        paper=PAPER,
+        section="ours",
+        undefined_when=NOT_AFFINE,
+    ),
     "adversary/bound-gap": Card(
         measure="What is not proven of the adversarial divergence",
         formula="mean over texts of an upper bound of the optimum minus the value called exact",
