@@ -136,8 +136,8 @@ ADVERSARY_CARDS = {
     "adversary/emax-jsd-swapped": Card(
         measure="Adversarial divergence from another text's weights",
         formula=f"mean over texts of {EMAX}, where a are the weights of another text of the same length (else"
-        " of the nearest longer, cut and renormalised) and the output is that under them: the shape of attention"
-        " without its match with these words",
+        " of the nearest longer, cut and renormalised) and the output is that under them: it has the shape"
+        " of attention without its match with these words",
         range=DIVERGENCE,
         direction=HIGHER,
         null="none: it is itself a point of comparison for the exact optimum",
