@@ -120,7 +120,7 @@ class Importance(AbstractBesideControls):
             batch = subject.texts.batch(rows).to(model.device)
             given = self._given(model, pool, batch, rows, rng)
             own = Importances.of(model, batch, given)
-            columns = agreement(own, k) | self._nulls(own, given) | self._traded(model, own, rng)
+            columns = agreement(own, k) | self._nulls(own, given) | self.traded(model, own, rng)
             for place, row in enumerate(begun(subject, rows, own.reading)):
                 yield {
                     **row,
@@ -154,7 +154,7 @@ class Importance(AbstractBesideControls):
                 columns[f"{null}_significant_{name}"] = mean_of_defined(significant(p_value))
         return columns
 
-    def _traded(self, model: AttentionModel, own: Importances, rng: torch.Generator) -> Columns:
+    def traded(self, model: AttentionModel, own: Importances, rng: torch.Generator) -> Columns:
         """The null of the first edition: sensitivities, or values, change places beneath the weights."""
         if isinstance(model, ForeignModel):
             return dict.fromkeys(("traded_tau_gradient", "traded_tau_loo"), np.full(len(own.lengths), np.nan))
