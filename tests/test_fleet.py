@@ -133,6 +133,15 @@ def test_a_fleet_scores_dev_by_the_labels_of_each_member():
         assert training.record.scores["dev"]["accuracy"] == pytest.approx(right.mean())
 
 
+def test_other_word_vectors_in_one_fleet():
+    corpus = toy_corpus(lengths=LENGTHS)
+    scales = ((0.1, 1), (1.0, 1), (1.0, 2))
+    models = [made(corpus, attention="dot-unscaled", vectors=f"random({s})", seed=n) for s, n in scales]
+    assert len({signature(model.config) for model in models}) == 1
+    assert len({model.embedding.weight.norm().item() for model in models}) == 3
+    check_alike(models, corpus)
+
+
 def test_frozen_words():
     corpus = toy_corpus(lengths=LENGTHS)
     check_alike([made(corpus, freeze=("embedding", "encoder"), seed=seed) for seed in (0, 1)], corpus)

@@ -40,6 +40,7 @@ from attentest.model.training import SAVING, Training
 # What members may differ in; in all else they are alike.
 FREE: dict[str, Any] = {
     "seed": 0,
+    "vectors": "random",
     "projection": "softmax",
     "guide": None,
     "start_from": None,
