@@ -31,6 +31,7 @@ from attentest.findings import (
     sparsity,
     trained_adversary,
     uniform_baseline,
+    vectors,
 )
 from attentest.findings.cards import CARDS, card
 from attentest.findings.conclusions import CONCLUSIONS as EVERY_CONCLUSION
@@ -45,6 +46,7 @@ from tests.observed_explainers import explainer_rows
 from tests.observed_information import ablation_rows, information_rows, sensitivity_rows
 from tests.observed_meister import frozen_adversary_rows, sparsity_rows
 from tests.observed_removals import removal_rows, single_weight_rows
+from tests.observed_vectors import vector_rows
 from tests.observed_wiegreffe_pinter import (
     guided_rows,
     seed_variance_rows,
@@ -165,6 +167,7 @@ CONCLUSIONS = {
     "communication": (communication.conclude, communication_rows),
     "explainers": (explainers.conclude, explainer_rows),
     "ablation": (ablation.conclude, ablated_rows),
+    "vectors": (vectors.conclude, vector_rows),
 }
 every = pytest.mark.parametrize("conclude, make", CONCLUSIONS.values(), ids=CONCLUSIONS)
 

@@ -16,6 +16,7 @@ from attentest.model.fleet import Fleet, signature
 from attentest.model.imitation import said
 from attentest.model.precision import products_are_fast
 from attentest.model.protocol import resolved
+from attentest.model.reader import split_logits
 from attentest.model.stack import ATTENTIONS
 from attentest.model.text_rows import text_rows
 from attentest.model.training import Training
@@ -110,11 +111,34 @@ def test_projections_labels_rates_and_frozen_parts_in_one_fleet():
     models = [made(corpus, projection=projection, seed=1) for projection in reversed(PROJECTIONS)]
     models += [
         made(corpus, labels="shuffled", seed=5),
+        made(corpus, labels="shuffled-all", seed=1),
+        made(corpus, labels="shuffled-all", seed=5),
         made(corpus, attention_rate=10.0),
         made(corpus, attention_start=100.0, freeze=("encoder", "decoder")),
         made(corpus, freeze=("attention",)),
     ]
     assert len({signature(model.config) for model in models}) == 1
+    check_alike(models, corpus)
+
+
+def test_a_fleet_scores_dev_by_the_labels_of_each_member():
+    corpus = toy_corpus(lengths=LENGTHS)
+    asked = [("shuffled-all", 1), ("gold", 1), ("shuffled-all", 2)]
+    models = [made(corpus, encoder="average", labels=labels, seed=seed) for labels, seed in asked]
+    told = {tuple(training.dev.labels.tolist()) for training in trainings(models, corpus)}
+    assert len(told) == 3
+    for training in check_alike(models, corpus):
+        split = training.dev
+        right = (split_logits(training.model, split)[:, 0] > 0).numpy() == split.labels
+        assert training.record.scores["dev"]["accuracy"] == pytest.approx(right.mean())
+
+
+def test_other_word_vectors_in_one_fleet():
+    corpus = toy_corpus(lengths=LENGTHS)
+    scales = ((0.1, 1), (1.0, 1), (1.0, 2))
+    models = [made(corpus, attention="dot-unscaled", vectors=f"random({s})", seed=n) for s, n in scales]
+    assert len({signature(model.config) for model in models}) == 1
+    assert len({model.embedding.weight.norm().item() for model in models}) == 3
     check_alike(models, corpus)
 
 

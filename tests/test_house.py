@@ -131,6 +131,56 @@ def test_no_file_is_longer_than_a_sitting():
     assert not long, "which idea in each deserves a name?"
 
 
+GRADIENT_MODES = ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled")
+
+
+def yields_in_gradient_mode(source):
+    """Lines that give control back to a consumer while a gradient mode is set by a `with` or a decorator.
+
+    Torch's decorator leaves its mode at every yield, but only where it sees that the function is a generator;
+    another decorator beneath it, such as jaxtyping's in the tests, hides that.
+    """
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.With):
+            setting = [item.context_expr for item in node.items]
+        elif isinstance(node, ast.FunctionDef):
+            setting = node.decorator_list
+        else:
+            continue
+        if any(mode in ast.unparse(each) for each in setting for mode in GRADIENT_MODES):
+            found += [each.lineno for each in _within(node) if isinstance(each, ast.Yield | ast.YieldFrom)]
+    return found
+
+
+def _within(node):
+    """What is inside the node, but not inside a function or a class of its own."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            yield child
+            yield from _within(child)
+
+
+@pytest.mark.parametrize(
+    ("written", "caught"),
+    [
+        ("def f():\n    with torch.no_grad():\n        yield 1", [3]),
+        ("def f():\n    with a, torch.inference_mode():\n        for i in b:\n            yield from i", [4]),
+        ("@torch.no_grad()\ndef f():\n    yield 1", [3]),
+        ("def f():\n    with torch.no_grad():\n        i = 1\n    yield i", []),
+        ("@torch.no_grad()\ndef f():\n    def g():\n        yield 1\n    return list(g())", []),
+    ],
+)
+def test_a_yield_inside_a_gradient_mode_is_seen(written, caught):
+    assert yields_in_gradient_mode(written) == caught
+
+
+def test_no_generator_yields_inside_a_gradient_mode():
+    """Whoever iterates would have the mode, too, and train nothing without any error."""
+    found = {str(path): yields_in_gradient_mode(path.read_text()) for path in SOURCE.rglob("*.py")}
+    assert not {path: lines for path, lines in found.items() if lines}
+
+
 def test_only_the_edges_import_late():
     late = []
     for path in SOURCE.rglob("*.py"):

@@ -154,7 +154,7 @@ def test_rows_tell_every_text_and_one_token_is_not_a_number(rng):
     model = toy_model(corpus)
     configs = step.siblings(model.config)
     assert configs["untrained"].epochs == 0
-    assert configs["shuffled labels"].labels == "shuffled"
+    assert configs["shuffled labels"].labels == "shuffled-all"
     subject = Subject(corpus, model.config, Held(dict.fromkeys(("trained", *configs), model), configs))
     rows = list(step.observe(subject, rng))
     assert sorted(r["id"] for r in rows if r["subject"] == "trained") == sorted(e.id for e in corpus.test)

@@ -47,7 +47,7 @@ def test_one_sibling_a_lambda_and_those_of_the_other_experiments():
     assert siblings[adversaries[4]] == expected
     assert [name for name in siblings if name.startswith("seed ")] == [f"seed {n}" for n in (0, *range(2, 9))]
     assert siblings["uniform"] == ModelConfig(seed=1, hidden=8, projection="uniform")
-    assert siblings["untrained"].epochs == 0 and siblings["shuffled labels"].labels == "shuffled"
+    assert siblings["untrained"].epochs == 0 and siblings["shuffled labels"].labels == "shuffled-all"
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), ("no", "so", "yes")], ids=["two classes", "three"])

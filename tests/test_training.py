@@ -113,6 +113,67 @@ def test_shuffled_labels_teach_nothing(planted):
     assert model.record.scores["test"]["accuracy"] < 0.75
 
 
+def labels_of(planted, **settings):
+    training = Training(build(shuffling(**settings), planted, Vocabulary.build(planted.train)), planted)
+    return training.train.labels, training.dev.labels
+
+
+def shuffling(labels="shuffled-all", seed=0):
+    config = ModelConfig(encoder="average", labels=labels, seed=seed, **SMALL)
+    return resolved(config, family="classification", classes=2, has_query=False)
+
+
+def test_shuffled_all_shuffles_dev_too_by_the_seed_and_apart_from_train(planted):
+    train, dev = labels_of(planted, labels="gold")
+    shuffled, dev_shuffled = labels_of(planted)
+    assert np.array_equal(np.bincount(dev), np.bincount(dev_shuffled)) and (dev != dev_shuffled).any()
+    assert np.array_equal(np.bincount(train), np.bincount(shuffled)) and (train != shuffled).any()
+    again = labels_of(planted)
+    assert np.array_equal(again[0], shuffled) and np.array_equal(again[1], dev_shuffled)
+    assert (labels_of(planted, seed=1)[1] != dev_shuffled).any()
+    # The order of dev is no repetition of that of train: applied to as many labels it ends elsewhere.
+    order = np.arange(len(dev))
+    np.random.default_rng([0, 1]).shuffle(order)
+    assert (dev[order] != dev_shuffled).any()
+
+
+def test_shuffled_keeps_the_labels_of_dev_and_what_train_was(planted):
+    earlier = labels_of(planted, labels="shuffled")
+    assert np.array_equal(earlier[0], labels_of(planted)[0])
+    assert np.array_equal(earlier[1], labels_of(planted, labels="gold")[1])
+
+
+def test_shuffled_labels_never_touch_test(planted):
+    """Dev's score is of the shuffled labels, which choose the epoch; that of test is of the gold ones."""
+    model = build(shuffling(), planted, Vocabulary.build(planted.train))
+    training = Training(model, planted)
+    record = training.run()
+    found = {
+        name: split_logits(model, IndexedSplit(examples, model.vocabulary, planted.labels))[:, 0] > 0
+        for name, examples in (("dev", planted.dev), ("test", planted.test))
+    }
+    gold = np.array([planted.labels.index(example.label) for example in planted.test])
+    assert record.scores["test"]["accuracy"] == (found["test"].numpy() == gold).mean()
+    assert record.scores["dev"]["accuracy"] == (found["dev"].numpy() == training.dev.labels).mean()
+
+
+def test_between_readings_gradients_are_as_the_consumer_has_them():
+    corpus = toy_corpus()
+    model = toy_model(corpus)
+    split = IndexedSplit(corpus.test * 50, model.vocabulary, corpus.labels)
+    found = 0
+    for _, reading in readings(model, split):
+        assert torch.is_grad_enabled() and not reading.weights.requires_grad
+        model.zero_grad()
+        model.decide(reading).sum().backward()
+        assert model.decoder.dense.bias.grad is not None
+        found += 1
+    assert found > 1
+    begun = readings(model, split)
+    next(begun)
+    assert torch.is_grad_enabled()  # also where the rest is never asked for
+
+
 def test_zero_epochs_is_the_untrained_model(planted):
     model = at.train(planted, encoder="average", **{**SMALL, "epochs": 0})
     fresh = build(model.config, planted, model.vocabulary)

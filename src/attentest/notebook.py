@@ -7,9 +7,11 @@ direction signs, cut where nobody would read on, and escaped; whatever calls thi
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
 
 LONGEST = 200  # signs of one cell or word
 MANY = 200  # words of one text
@@ -27,6 +29,23 @@ def harmless(text: str) -> str:
 def number(value: float | None) -> str:
     """Three decimals, or a dash where there is no number."""
     return "–" if value is None or math.isnan(value) else f"{value:.3f}"
+
+
+def word_vectors(name: str | None, width: float | int | None) -> str:
+    """Word vectors by name and width; a file by the first digits of its sha256."""
+    shown = re.sub(r"^(file:[0-9a-f]{12})[0-9a-f]+$", r"\1", name or "random")
+    return shown if width is None or math.isnan(width) else f"{shown}, {width:g} wide"
+
+
+def vectors_vary(models: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether two models of one grid point differ in their word vectors, so that they must be told apart."""
+    seen: dict[tuple[Any, ...], str] = {}
+    for one in models:
+        point = (one["corpus"], one["encoder"], one["attention"], one["projection"])
+        made = word_vectors(one.get("vectors"), one.get("embedding"))
+        if seen.setdefault(point, made) != made:
+            return True
+    return False
 
 
 def plain(value: object) -> str:

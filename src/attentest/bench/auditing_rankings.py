@@ -30,15 +30,12 @@ def agreed(subject: Subject, effort: Effort, rng: torch.Generator) -> Iterator[R
     noise lowers the agreement more than the null (simulated in the tests). So the untrained twin is asked.
     """
     for rows, reading in readings(subject.model, subject.texts):
-        found = explain(*answering(subject.model, reading), rng=rng, effort=effort, names=EXPLAINERS)
+        with torch.no_grad():
+            found = explain(*answering(subject.model, reading), rng=rng, effort=effort, names=EXPLAINERS)
         weights, lengths = reading.weights.cpu().numpy(), reading.mask.sum(1).cpu().numpy()
         count = count_on(reading.weights.device)
-        columns = {
-            name: kendalls(weights, importance.abs().to(reading.weights).cpu().numpy(), lengths, count=count)[
-                0
-            ]
-            for name, importance in found.items()
-        }
+        sizes = {name: each.detach().abs().to(reading.weights).cpu().numpy() for name, each in found.items()}
+        columns = {name: kendalls(weights, size, lengths, count=count)[0] for name, size in sizes.items()}
         for place, row in enumerate(begun(subject, rows, reading)):
             yield {**row, **{name: float(column[place]) for name, column in columns.items()}}
 
@@ -48,7 +45,8 @@ def erased(subject: Subject, draws: int, rng: torch.Generator) -> Iterator[Row]:
     for rows, reading in readings(subject.model, subject.texts):
         drawn = random_scores(reading.mask, draws, rng=rng).to(reading.weights)
         scores = torch.cat([reading.weights[:, None], drawn], dim=1)
-        areas = faithfulness(*answering(subject.model, reading), scores).aopc()
+        with torch.no_grad():
+            areas = faithfulness(*answering(subject.model, reading), scores).aopc()
         columns: dict[str, list[float]] = {}
         for name, area in zip(ERASED, areas, strict=True):
             columns |= {name: area[:, 0].tolist(), f"null_{name}": area[:, 1:].mean(1).tolist()}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from attentest.findings.claims import AXES
 from attentest.findings.conclusions import CONCLUSIONS
 from attentest.findings.record import to_frame
 from attentest.store.cell import Cell
@@ -33,10 +34,15 @@ def findings_of(cells: Sequence[Cell], store: Store) -> pd.DataFrame:
     tables = []
     for cell in cells:
         if store.has(cell.key):
-            about = {name: cell.config[name] for name in ("corpus", "encoder", "attention", "projection")}
+            about = {name: cell.config[name] for name in AXES} | varied(cell.config)
             table = from_parquet(store.read(cell.key, "findings.parquet"))
             tables.append(table.assign(**about, cell=cell.key)[[*about, *table.columns, "cell"]])
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def varied(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a finding's models that a grid may vary beside its axes."""
+    return {name: config["model"].get(name) for name in ("vectors", "embedding")}
 
 
 def conclude_all(store_url: str) -> dict[str, Any]:

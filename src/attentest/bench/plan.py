@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from attentest.bench.corpora import check_is_canonical, check_may_be_stored, corpus_cell, traits_of
-from attentest.corpus.vectors import fingerprint, width
+from attentest.corpus.vectors import fingerprint, vector_file, width
 from attentest.corpus.word2vec import check_gensim
 from attentest.experiments.catalogue import experiment
 from attentest.experiments.contract import AbstractExperiment
-from attentest.findings.claims import Claim
+from attentest.findings.claims import AXES, Claim
 from attentest.findings.conclusions import CONCLUSIONS
 from attentest.model.config import ModelConfig
 from attentest.model.drawn import RANDOM
@@ -31,12 +30,24 @@ ALL_SPLITS = ("train", "dev", "test")
 
 @dataclass(frozen=True)
 class Point:
-    """One point of a study's grid."""
+    """One point of a study's grid; None where the study does not vary a setting."""
 
     corpus: str
     encoder: str
     attention: str
     projection: str
+    vectors: str | None = None
+    embedding: int | None = None
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """What a finding is filed under; word vectors are among the settings of its models."""
+        return {axis: getattr(self, axis) for axis in AXES}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the point says of its models."""
+        return {name: value for name, value in asdict(self).items() if name != "corpus" and value is not None}
 
 
 class Planner:
@@ -62,7 +73,7 @@ class Planner:
         if config.vectors.startswith("word2vec"):
             check_gensim()
         elif not config.vectors.startswith("random"):
-            path = Path(config.vectors).resolve()
+            path = vector_file(config.vectors, self.data_dir).resolve()
             config = replace(config, vectors=f"file:{fingerprint(path)}", embedding=width(path))
             where["vectors"] = str(path)
         traits = traits_of(corpus, self.store)
@@ -139,19 +150,20 @@ class Planner:
         for claim in study.claim:
             Claim(**claim.model_dump())  # a rule that cannot be read is refused before anything runs
         steps = [(step, experiment(step.name, step.mode, step.parameters)) for step in study.experiment]
-        return [
+        found = [
             self.finding(asked, point, study.model, study.seeds)
             for point in points(study)
             for step, asked in steps
-            if step.is_about(asdict(point))
+            if step.is_about(point.axes)
         ]
+        # A vector file has one width, so asking for it at several widths is asking twice.
+        return list({cell.key: cell for cell in found}.values())
 
     def finding(
         self, step: AbstractExperiment, point: Point, settings: Mapping[str, Any], seeds: int
     ) -> Cell:
         """What the rows of all seeds say."""
-        grid = {k: v for k, v in asdict(point).items() if k != "corpus"}
-        base = ModelConfig.of({**settings, **grid})
+        base = ModelConfig.of({**settings, **point.settings})
         corpus = self.corpus(point.corpus)
         inputs = {}
         shared: dict[str, Any] = {}
@@ -159,7 +171,7 @@ class Planner:
             config, where = self.resolve(replace(base, seed=seed), corpus)
             inputs[f"seed {seed}"] = self.observation(step, config, corpus, where).key
             shared = {k: v for k, v in config.spelled().items() if k != "seed"}
-        about = spelled(step) | asdict(point) | {"model": shared}
+        about = spelled(step) | point.axes | {"model": shared}
         version = CONCLUSIONS[step.name].version
         return self.add(Cell(stage="finding", version=version, config=about, inputs=inputs))
 
@@ -186,7 +198,9 @@ class Planner:
 def points(study: Study) -> list[Point]:
     """The study's grid, corpora outermost."""
     grid = study.grid
-    every = product(grid.corpus, grid.encoder, grid.attention, grid.projection)
+    widths = [None if width == "default" else width for width in grid.embedding or ["default"]]
+    vectors: Sequence[str | None] = grid.vectors or [None]
+    every = product(grid.corpus, grid.encoder, grid.attention, grid.projection, vectors, widths)
     return [Point(*names) for names in dict.fromkeys(every)]  # a name written twice is one name
 
 

@@ -22,8 +22,9 @@ class StudyResult(dict[str, Any]):
         return "".join(parts)
 
     def _tables(self) -> list[tuple[str, tuple[str, ...], list[list[object]]]]:
+        varied = notebook.vectors_vary([*self.get("claims", ()), *self.get("findings", ())])
         claims = [
-            [one["says"], one["corpus"], _model(one), one["verdict"], one["reason"]]
+            [one["says"], one["corpus"], _model(one, varied), one["verdict"], one["reason"]]
             for one in self.get("claims", ())
         ]
         overall = [one for one in self.get("findings", ()) if one["group"] == "overall"]
@@ -31,15 +32,16 @@ class StudyResult(dict[str, Any]):
         return [
             ("Failed:", ("cell", "error"), [[one["cell"][:12], one["error"]] for one in self["failed"]]),
             ("Claims:", ("claim", "corpus", "model", "verdict", "because"), claims),
-            (shown, HEADINGS, [_finding(one) for one in overall[:MOST]]),
+            (shown, HEADINGS, [_finding(one, varied) for one in overall[:MOST]]),
         ]
 
 
-def _model(one: dict[str, Any]) -> str:
-    return f"{one['encoder']} + {one['attention']} + {one['projection']}"
+def _model(one: dict[str, Any], varied: bool) -> str:
+    model = f"{one['encoder']} + {one['attention']} + {one['projection']}"
+    return f"{model}, {notebook.word_vectors(one['vectors'], one['embedding'])}" if varied else model
 
 
-def _finding(one: dict[str, Any]) -> list[object]:
+def _finding(one: dict[str, Any], varied: bool) -> list[object]:
     between = f"{notebook.number(one['low'])} to {notebook.number(one['high'])}"
     measure = f"{one['experiment']}/{one['measure']}"
-    return [one["corpus"], _model(one), measure, one["estimate"], between, one["null"], one["n"]]
+    return [one["corpus"], _model(one, varied), measure, one["estimate"], between, one["null"], one["n"]]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attentest.bench.conclusion import findings_of
+from attentest.bench.conclusion import findings_of, varied
 from attentest.bench.plan import Planner
 from attentest.bench.result import StudyResult
 from attentest.bench.study import Outcome, Watcher, judge, run_cells
@@ -16,6 +16,7 @@ from attentest.bench.subjects import load_model
 from attentest.bench.work import attempt, best_device
 from attentest.corpus.catalogue import canonical_name
 from attentest.corpus.shelf import entries
+from attentest.corpus.vectors import is_absent
 from attentest.engine.contract import Event
 from attentest.model.config import ModelConfig
 from attentest.model.files import check_folder, save
@@ -82,6 +83,7 @@ def run_study(
     """Run a study, or with `only_plan` say what would be done."""
     study = adapted(load_study(name), [canonical_name(each) for each in corpora or ()], seeds)
     study, skipped = (study, []) if corpora else present(study, data_dir)
+    study, absent = with_present_vectors(study, data_dir)
     store = Store(store_url)
     planner = Planner(store, data_dir=data_dir, include_text=include_text)
     targets = planner.study(study)
@@ -89,7 +91,7 @@ def run_study(
         "study": study.study,
         "title": study.title,
         "cells": len(planner.cells),
-        "skipped": skipped,
+        "skipped": skipped + absent,
     }
     if only_plan:
         missing = planner.missing(targets)
@@ -137,6 +139,23 @@ def present(study: Study, data_dir: str | None) -> tuple[Study, list[dict[str, s
     return (adapted(study, left, None) if left else study), skipped
 
 
+def with_present_vectors(study: Study, data_dir: str | None) -> tuple[Study, list[dict[str, str]]]:
+    """The study with the word vectors that are there, and which files under the data directory are not."""
+    written = study.grid.vectors or []
+    absent = [name for name in written if is_absent(name, data_dir)]
+    left = [name for name in written if name not in absent]
+    if absent and not left:
+        raise Refusal(
+            f"study {study.study}",
+            got=f"no file {', '.join(absent)} under the data directory",
+            needs="at least one kind of word vectors that is there",
+            way_out="Get the file, or add random vectors to the grid.",
+        )
+    if absent:
+        study = study.model_copy(update={"grid": study.grid.model_copy(update={"vectors": left})})
+    return study, [{"vectors": name, "reason": "absent"} for name in absent]
+
+
 def _claims(study: Study, targets: Sequence[Cell], store: Store) -> list[dict[str, Any]]:
     return [
         {
@@ -145,6 +164,7 @@ def _claims(study: Study, targets: Sequence[Cell], store: Store) -> list[dict[st
             "encoder": cell.config["encoder"],
             "attention": cell.config["attention"],
             "projection": cell.config["projection"],
+            **varied(cell.config),
             "mode": verdict.claim.mode,
             "verdict": verdict.verdict,
             "reason": verdict.reason,

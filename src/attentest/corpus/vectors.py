@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attentest.corpus.origin import data_dir
 from attentest.corpus.vocabulary import RESERVED, Vocabulary
 from attentest.refusal import Refusal
 
@@ -76,6 +77,21 @@ def _numbers(path: Path, line: int, parts: list[bytes], width: int) -> np.ndarra
     if not np.isfinite(values).all():
         raise _refused(path, f"a number that is not finite in line {line}")
     return values
+
+
+IN_DATA = "data:"
+
+
+def vector_file(written: str, folder: str | Path | None = None) -> Path:
+    """The file that `vectors` names: a path, or `data:PATH` for one under the data directory."""
+    if not written.startswith(IN_DATA):
+        return Path(written)
+    return data_dir(folder) / written.removeprefix(IN_DATA)
+
+
+def is_absent(written: str, folder: str | Path | None = None) -> bool:
+    """Whether `vectors` names a file under the data directory that is not there."""
+    return written.startswith(IN_DATA) and not vector_file(written, folder).is_file()
 
 
 def fingerprint(path: Path) -> str:

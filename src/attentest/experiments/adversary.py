@@ -112,8 +112,9 @@ class Adversary(AbstractBesideControls):
         pair = "distinct" if self.mode == "corrected" else "as-published"
         search = PublishedSearch(epsilons=PUBLISHED, candidates=self.candidates, steps=self.steps, pair=pair)
         for rows, reading in readings(subject.model, subject.texts, sought):
-            paired = search.run(subject.model, reading, rng=rng)
-            unpaired = replace(search, pair=None).run(subject.model, reading, rng=rng)
+            with torch.no_grad():
+                paired = search.run(subject.model, reading, rng=rng)
+                unpaired = replace(search, pair=None).run(subject.model, reading, rng=rng)
             values = dict(zip(SEARCHES, (paired.last, paired.best, unpaired.best), strict=True))
             weights = paired.weights[int(reading.query is not None)]
             lengths = reading.mask.sum(1).tolist()
@@ -128,10 +129,11 @@ def _matched(subject: Subject, there: set[int], rng: torch.Generator) -> Iterato
         if reading.values is None or reading.bias is None:
             return
         these = (reading.weights, reading.values, reading.bias, reading.mask, PUBLISHED)
-        values = {
-            "permuted": best_permutation(*these, rng=rng).divergence,
-            "capped": capped(*these, rng=rng).divergence,
-        }
+        with torch.no_grad():
+            values = {
+                "permuted": best_permutation(*these, rng=rng).divergence,
+                "capped": capped(*these, rng=rng).divergence,
+            }
         yield from zip(rows.tolist(), _by_text(values, reading), strict=True)
 
 
@@ -144,6 +146,7 @@ def _by_text(values: Mapping[str, Tensor], reading: Reading) -> list[Row]:
     return [dict(zip(names, numbers, strict=True)) for numbers in columns]
 
 
+@torch.no_grad()
 def exact(reading: Reading, there: Tensor | None, rng: torch.Generator) -> tuple[Columns, Vectors]:
     """The optimum, its curve over tolerances, and the same under shuffled and uniform weights.
 

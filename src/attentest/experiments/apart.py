@@ -106,6 +106,7 @@ class Base:
             for row, own, jsd, tvd in columns
         ]
 
+    @torch.no_grad()
     def strongest(self) -> Float[Tensor, "text unit"]:
         """The weights furthest from the base's at its own answer; NaN where the decision is not affine."""
         reading = self.reading

@@ -29,6 +29,7 @@ from attentest.experiments.single_weight import SingleWeight
 from attentest.experiments.sparsity import Sparsity
 from attentest.experiments.trained_adversary import TrainedAdversary
 from attentest.experiments.uniform_baseline import UniformBaseline
+from attentest.experiments.vectors import Vectors
 from attentest.refusal import Refusal, look_up
 
 EXPERIMENTS: dict[str, type[AbstractExperiment]] = {
@@ -54,6 +55,7 @@ EXPERIMENTS: dict[str, type[AbstractExperiment]] = {
     "information-sensitivity": InformationSensitivity,
     "explainers": Explainers,
     "ablation": Ablation,
+    "vectors": Vectors,
 }
 
 

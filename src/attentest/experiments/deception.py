@@ -106,15 +106,16 @@ class Deception(AbstractExperiment):
 
 def _observed(subject: Subject, rows: np.ndarray, reading: Reading, marked: Marked) -> Iterator[Row]:
     zeroed, renormalised = without(reading.weights, marked)
-    columns = {
-        "impermissible": marked.sum(1).tolist(),
-        # A float32 softmax may exceed one by its last bit.
-        "mass": (reading.weights * marked).sum(1).clamp(max=1).tolist(),
-        "mass_left": zeroed.sum(1).clamp(max=1).tolist(),
-        **_answers(subject, reading, reading.weights),
-        **_answers(subject, reading, zeroed, "_zeroed"),
-        **_answers(subject, reading, renormalised, "_renormalised"),
-    }
+    with torch.no_grad():
+        columns = {
+            "impermissible": marked.sum(1).tolist(),
+            # A float32 softmax may exceed one by its last bit.
+            "mass": (reading.weights * marked).sum(1).clamp(max=1).tolist(),
+            "mass_left": zeroed.sum(1).clamp(max=1).tolist(),
+            **_answers(subject, reading, reading.weights),
+            **_answers(subject, reading, zeroed, "_zeroed"),
+            **_answers(subject, reading, renormalised, "_renormalised"),
+        }
     for place, row in enumerate(begun(subject, rows, reading)):
         yield {**row, **{name: column[place] for name, column in columns.items()}}
 

@@ -66,8 +66,9 @@ class Explainers(AbstractBesideControls):
         model = subject.model
         effort = Effort(steps=self.steps, permutations=self.permutations, samples=self.parts)
         for rows, reading in readings(model, subject.texts, shown(subject, self.sample)):
-            said = {ATTENTION: attention_of(reading), **explain(model, reading, rng=rng, effort=effort)}
-            columns = agreement(reading, said) | self._faithful(model, reading, said, rng)
+            with torch.no_grad():
+                said = {ATTENTION: attention_of(reading), **explain(model, reading, rng=rng, effort=effort)}
+                columns = agreement(reading, said) | self._faithful(model, reading, said, rng)
             people = rationales(subject, rows, reading)
             columns |= self._plausible(said, people, rng)
             for place, row in enumerate(begun(subject, rows, reading)):

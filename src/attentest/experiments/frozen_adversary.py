@@ -76,7 +76,8 @@ class FrozenAdversary(AbstractExperiment):
                 yield from _numbered(name, base.told(name, other, base.read_by(other)))
             for strength in sweep(self.lambdas):
                 search = FreeAdversary(strength=strength, starts=self.starts, steps=self.steps)
-                weights = search.run(subject.model, base.reading, rng=draw)
+                with torch.no_grad():
+                    weights = search.run(subject.model, base.reading, rng=draw)
                 name = f"{FREE}{strength:g}"
                 yield from _numbered(name, base.told(name, subject, base.under(weights)))
 

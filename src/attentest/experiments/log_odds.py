@@ -66,7 +66,8 @@ def impose(subject: Subject, guide: Guide) -> Iterator[tuple[str, str, np.ndarra
         for place, row in enumerate(rows):
             weights = torch.tensor(guide[examples[row].id])
             given[place, : len(weights)] = weights
-        logits = subject.model.decide(reading, given).cpu().numpy()
+        with torch.no_grad():
+            logits = subject.model.decide(reading, given).cpu().numpy()
         for place, row in enumerate(rows):
             yield examples[row].id, examples[row].label, logits[place]
 

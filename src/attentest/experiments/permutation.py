@@ -40,7 +40,8 @@ class Permutation(AbstractBesideControls):
     def ask(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
         """One row a text."""
         for rows, reading in readings(subject.model, subject.texts):
-            changes = output_changes(subject.model, reading, self.permutations, rng=rng)
+            with torch.no_grad():
+                changes = output_changes(subject.model, reading, self.permutations, rng=rng)
             middle = medians(changes)
             middle[(reading.mask.sum(1) < 2).cpu().numpy()] = np.nan  # one token: nothing to permute
             for place, row in enumerate(begun(subject, rows, reading)):

@@ -81,6 +81,7 @@ def _exchanged(model: AttentionModel, reading: Reading, drawn: Orders, rng: torc
     return measured(model, dealt(reading, order), order[:, None].expand_as(drawn).gather(2, drawn))
 
 
+@torch.no_grad()
 def measured(model: AttentionModel, reading: Reading, drawn: Orders) -> Columns:
     """The first flip of every ranking, of each of the drawn orders, and the smallest flip."""
     items = attended(reading)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from attentest.experiments.contract import Row, Subject
 from attentest.model.decoder import distribution
 from attentest.model.seam import Reading
 
 
+@torch.no_grad()
 def begun(subject: Subject, rows: np.ndarray, reading: Reading) -> list[Row]:
     """One row for each text of a reading, in its order; an experiment adds what it measured.
 

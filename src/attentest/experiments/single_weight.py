@@ -62,6 +62,7 @@ class SingleWeight(AbstractBesideControls):
                 measured = {name: float(column[place]) for name, column in columns.items()}
                 yield {**row, "items": items[place], **measured}
 
+    @torch.no_grad()
     def _measured(self, model: AttentionModel, reading: Reading, rng: torch.Generator) -> Columns:
         items = attended(reading)
         columns: Columns = {}

@@ -81,6 +81,7 @@ class TrainedAdversary(AbstractExperiment):
             yield from _numbered(EXACT, _exact(base, solved))
             yield from _numbered(SEARCH, self._search(base, searched, draw))
 
+    @torch.no_grad()
     def _search(self, base: Base, wanted: set[int], rng: torch.Generator) -> list[Row]:
         """The best step of the published search, for the texts it is run on."""
         there = places(base.rows, wanted)

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from attentest.figures.progress import described
 from attentest.figures.terminal import findings_table, number, plain_table
+from attentest.notebook import vectors_vary, word_vectors
 
 Document = dict[str, Any]
 VERDICT = {"supported": "green", "refuted": "red", "undecided": "yellow"}
@@ -103,17 +104,26 @@ def show_study(document: Document, console: Console) -> None:
 
 def _show_skipped(document: Document, console: Console) -> None:
     for entry in document.get("skipped", []):
-        console.print(f"left out: {entry['corpus']} ({entry['reason']}); see `attentest corpora describe`.")
+        if "vectors" in entry:
+            console.print(f"left out: word vectors {entry['vectors']} ({entry['reason']}).", markup=False)
+        else:
+            console.print(
+                f"left out: {entry['corpus']} ({entry['reason']}); see `attentest corpora describe`."
+            )
 
 
 def _show_claims(claims: list[Document], console: Console) -> None:
+    varied = vectors_vary(claims)
     for says in dict.fromkeys(claim["says"] for claim in claims):
         console.print()
         console.print(Text(f"Claim: {says}", style="bold"))
         for claim in (c for c in claims if c["says"] == says):
             line = Text("  ")
             line.append(f"{claim['verdict']:10}", style=VERDICT[claim["verdict"]])
-            line.append(f"{claim['corpus']}: {claim['encoder']} + {claim['attention']} ({claim['reason']})")
+            model = f"{claim['encoder']} + {claim['attention']}"
+            if varied:
+                model += f", {word_vectors(claim['vectors'], claim['embedding'])}"
+            line.append(f"{claim['corpus']}: {model} ({claim['reason']})")
             console.print(line, soft_wrap=True)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from attentest import notebook
 from attentest.notebook import harmless as harmless
 from attentest.notebook import number as number
 
@@ -111,9 +113,18 @@ def findings_table(findings: pd.DataFrame, title: str) -> RenderableType:
 
 
 def _model(findings: pd.DataFrame) -> pd.Series:
-    """A grid point in words; softmax goes without saying."""
+    """A grid point in words; softmax goes without saying, and so do vectors that no two models differ in."""
     projection = findings["projection"].map(lambda name: "" if name == "softmax" else f" + {name}")
-    return (findings["encoder"] + " + " + findings["attention"] + projection).rename("model")
+    model = (findings["encoder"] + " + " + findings["attention"] + projection).rename("model")
+    if not notebook.vectors_vary(_records(findings)):
+        return model
+    made = zip(findings["vectors"], findings["embedding"], strict=True)
+    said = [f", {notebook.word_vectors(vectors, width)}" for vectors, width in made]
+    return (model + pd.Series(said, index=findings.index)).rename("model")
+
+
+def _records(findings: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in findings.to_dict("records")]
 
 
 def plain_table(headings: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> Table:

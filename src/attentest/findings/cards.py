@@ -18,6 +18,7 @@ from attentest.findings.cards_log_odds import LOG_ODDS_CARDS
 from attentest.findings.cards_removal import REMOVAL_CARDS
 from attentest.findings.cards_single_weight import SINGLE_WEIGHT_CARDS
 from attentest.findings.cards_sparsity import SPARSITY_CARDS
+from attentest.findings.cards_vectors import VECTORS_CARDS
 from attentest.findings.cards_wiegreffe_pinter import WIEGREFFE_PINTER_CARDS
 from attentest.refusal import look_up
 
@@ -101,6 +102,7 @@ CARDS: dict[str, Card] = {
     **INFORMATION_CHANGE_CARDS,
     **EXPLAINER_CARDS,
     **ABLATION_CARDS,
+    **VECTORS_CARDS,
 }
 
 

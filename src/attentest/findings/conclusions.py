@@ -31,6 +31,7 @@ from attentest.findings import (
     sparsity,
     trained_adversary,
     uniform_baseline,
+    vectors,
 )
 from attentest.findings.record import Finding
 
@@ -75,4 +76,5 @@ CONCLUSIONS: dict[str, Conclusion] = {
     "information-sensitivity": Conclusion(information_sensitivity.conclude, version=1),
     "explainers": Conclusion(explainers.conclude, version=1),
     "ablation": Conclusion(ablation.conclude, version=1),
+    "vectors": Conclusion(vectors.conclude, version=1),
 }

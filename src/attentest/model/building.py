@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -12,13 +12,16 @@ from torch import Tensor, nn
 
 from attentest.corpus.anonymised import anonymised
 from attentest.corpus.batch import IndexedSplit
-from attentest.corpus.example import Corpus
+from attentest.corpus.example import Corpus, Example
 from attentest.corpus.vocabulary import PAD, Vocabulary
 from attentest.model.config import ModelConfig
 from attentest.model.drawn import RANDOM, drawn_guide
 from attentest.model.log_odds import LOG_ODDS, LogOddsAttention
 from attentest.model.seam import AttentionModel
 from attentest.refusal import Refusal
+
+# Streams of a seed: training draws its batches from 2 and its noise from 3.
+SHUFFLE_TRAIN, SHUFFLE_DEV = 1, 4
 
 
 def build(
@@ -74,12 +77,33 @@ def training_split(
 
     `numbered` are the same texts, of another training, with whatever labels.
     """
-    texts = anonymised(corpus, config.omit).train
+    split = _relabelled(anonymised(corpus, config.omit).train, corpus, vocabulary, numbered)
+    if config.labels in ("shuffled", "shuffled-all"):
+        np.random.default_rng([config.seed, SHUFFLE_TRAIN]).shuffle(split.labels)
+    return split
+
+
+def dev_split(
+    config: ModelConfig, corpus: Corpus, vocabulary: Vocabulary, numbered: IndexedSplit | None = None
+) -> IndexedSplit:
+    """The dev texts that choose the epoch: under gold labels, or shuffled where `labels = shuffled-all`.
+
+    Each label occurs as often as before. The order is drawn apart from that of the training labels, so that
+    the two shuffles are independent; both are functions of the seed.
+    """
+    split = _relabelled(anonymised(corpus, config.omit).dev, corpus, vocabulary, numbered)
+    if config.labels == "shuffled-all":
+        np.random.default_rng([config.seed, SHUFFLE_DEV]).shuffle(split.labels)
+    return split
+
+
+def _relabelled(
+    texts: Sequence[Example], corpus: Corpus, vocabulary: Vocabulary, numbered: IndexedSplit | None
+) -> IndexedSplit:
+    """The texts under their gold labels, in an array of their own."""
     split = IndexedSplit(texts, vocabulary, corpus.labels) if numbered is None else copy.copy(numbered)
     number = {label: place for place, label in enumerate(corpus.labels)}
     split.labels = np.array([number[example.label] for example in texts])
-    if config.labels == "shuffled":
-        np.random.default_rng([config.seed, 1]).shuffle(split.labels)
     return split
 
 

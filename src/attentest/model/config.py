@@ -35,7 +35,8 @@ class ModelConfig:
     start_from: str | None = None  # key of the model cell whose parameters are the starting point
     reset: tuple[str, ...] = ()  # parts that do not come from there: they keep the numbers of the own seed
     freeze: tuple[str, ...] = ()  # parts that are not trained: embedding, encoder, attention, decoder
-    labels: Literal["gold", "shuffled"] = "gold"
+    # `shuffled-all` shuffles the labels of train and dev, `shuffled` those of train alone; test stays gold.
+    labels: Literal["gold", "shuffled", "shuffled-all"] = "gold"
     loss: str = TASK  # or log-odds(FACTOR), imitate(KEY, LAMBDA), impermissible(LAMBDA, WORDS): see losses.py
     omit: str = ""  # words that are cut out of every text, or <rationale>: the anonymised control
     # The protocol.
@@ -119,7 +120,7 @@ WORDS = (
     "loss",
     "omit",
 )
-CHOICES = {"sizes": ("code", "paper"), "labels": ("gold", "shuffled")}
+CHOICES = {"sizes": ("code", "paper"), "labels": ("gold", "shuffled", "shuffled-all")}
 REAL = {"dropout": 1.0} | dict.fromkeys(
     ("learning_rate", "attention_rate", "attention_start", "weight_decay", "clip"), math.inf
 )

@@ -40,6 +40,7 @@ from attentest.model.training import SAVING, Training
 # What members may differ in; in all else they are alike.
 FREE: dict[str, Any] = {
     "seed": 0,
+    "vectors": "random",
     "projection": "softmax",
     "guide": None,
     "start_from": None,
@@ -150,7 +151,7 @@ class Fleet:
             for some in everything.split(ROWS):
                 self.rows.catch_up(some)
         asking = [member.objective.keeps.asks_dev for member in self.members]
-        dev = self._scores(self.stack, self.dev, self.guides[self.dev]) if any(asking) else []
+        dev = self._scores(self.stack, self.dev, self.guides[self.dev], self.members) if any(asking) else []
         for number, (member, loss) in enumerate(zip(self.members, self.losses.tolist(), strict=True)):
             if not member.is_over():
                 member.loss = loss
@@ -263,18 +264,21 @@ class Fleet:
         stack = Stack([member.model for member in ended])
         for name, shelf in (("dev", self.dev), ("test", self.test)):
             with full_precision():
-                found = self._scores(stack, shelf, Guides(ended, shelf, self.device))
+                found = self._scores(stack, shelf, Guides(ended, shelf, self.device), ended)
             for member, own in zip(ended, found, strict=True):
                 member.record.scores[name] = own
 
     @torch.no_grad()
-    def _scores(self, stack: Stack, shelf: Shelf, guides: Guides) -> list[dict[str, float]]:
-        """Accuracy, F1 and AUC of every model of a stack."""
+    def _scores(
+        self, stack: Stack, shelf: Shelf, guides: Guides, members: Sequence[Training]
+    ) -> list[dict[str, float]]:
+        """Accuracy, F1 and AUC of every model of a stack; each member has its own labels for dev."""
         order = buckets(shelf.lengths, TEXTS)
         logits = torch.cat([_logits(stack, shelf, guides, rows) for rows in order], dim=1)
         place = torch.from_numpy(np.argsort(np.concatenate(order))).to(self.device)
         probabilities = distribution(logits[:, place].flatten(0, 1)).unflatten(0, (len(logits), -1))
-        return [scores(shelf.labels, own) for own in probabilities.cpu().numpy()]
+        labels = [member.dev.labels if shelf is self.dev else shelf.labels for member in members]
+        return [scores(gold, own) for gold, own in zip(labels, probabilities.cpu().numpy(), strict=True)]
 
 
 def _rate(member: Training, part: str) -> float:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from attentest.corpus.word2vec import width_of
+from attentest.model.attention import LAST_STATE
 from attentest.model.config import ModelConfig
+from attentest.model.log_odds import LOG_ODDS
 from attentest.refusal import Refusal, look_up
 
 
@@ -19,7 +21,7 @@ class Protocol:
     hidden: int
     hidden_paper: int
     patience: int
-    scale: float  # standard deviation of random word vectors, chosen on dev (docs/decisions.md)
+    scale: float  # standard deviation of random word vectors, chosen on dev (docs/decisions.md); see SCALES
     learning_rate: float = 1e-3
     dropout: float = 0.0
     clip: float = 0.0
@@ -55,6 +57,17 @@ PROTOCOLS = {
         halving=True,
     ),
 }
+# The same by attention for classification: what the study `vectors` chose by its rule (docs/decisions.md).
+SCALES = {
+    "additive": 0.1,
+    "additive-wide": 0.1,
+    "dot": 0.1,
+    "dot-unscaled": 0.1,
+    "deep": 0.1,
+    "multiplicative": 0.1,
+    LOG_ODDS: 0.1,
+    LAST_STATE: 0.1,
+}
 FROM_PROTOCOL = (
     "embedding",
     "epochs",
@@ -86,11 +99,15 @@ def resolved(config: ModelConfig, *, family: str, classes: int, has_query: bool)
     }
     written = {name: value for name, value in open_settings.items() if getattr(config, name) is None}
     if config.vectors == "random":
-        written["vectors"] = f"random({protocol.scale})"
+        written["vectors"] = f"random({_scale(family, config.attention)})"
     if config.vectors.startswith("word2vec"):
         written["embedding"] = width_of(config.vectors, config.embedding or protocol.embedding)
         written["vectors"] = f"word2vec({written['embedding']})"
     return replace(config, **written)
+
+
+def _scale(family: str, attention: str) -> float:
+    return SCALES[attention] if family == "classification" else PROTOCOLS[family].scale
 
 
 def _check_hierarchy(encoder: str, *, has_query: bool) -> None:

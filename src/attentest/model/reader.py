@@ -19,14 +19,20 @@ TEXTS, TOKENS = 128, 16_384
 def readings(
     model: AttentionModel, split: IndexedSplit, among: Collection[int] | None = None
 ) -> Iterator[tuple[np.ndarray, Reading]]:
-    """Every batch of the split, or of some rows `among` it, with the rows it holds."""
+    """Every batch of the split, or of some rows `among` it, with the rows it holds.
+
+    The readings have no graph, but gradient mode is the consumer's own between two of them: whoever
+    goes on to take gradients can, and whoever only decides turns it off.
+    """
     chosen = np.arange(len(split)) if among is None else np.array(sorted(among), dtype=np.int64)
     for places in buckets(split.lengths[chosen], TEXTS, tokens=TOKENS):
         rows = chosen[places]
         with torch.no_grad():
-            yield rows, model.read_distinct(split.batch(rows).to(model.device))
+            reading = model.read_distinct(split.batch(rows).to(model.device))
+        yield rows, reading
 
 
+@torch.no_grad()
 def split_logits(model: AttentionModel, split: IndexedSplit) -> Float[Tensor, "text class"]:
     """The logits of every text, in the order of the examples."""
     order, logits = [], []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from attentest.corpus.anonymised import anonymised
 from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Corpus, Split
@@ -11,6 +13,7 @@ from attentest.model.reader import readings
 from attentest.model.seam import AttentionModel
 
 
+@torch.no_grad()
 def text_rows(
     model: AttentionModel, corpus: Corpus, split: Split, *, scores: bool = False
 ) -> list[dict[str, Any]]:

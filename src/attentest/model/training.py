@@ -22,7 +22,7 @@ from attentest.corpus.batch import IndexedSplit, passes
 from attentest.corpus.example import Corpus
 from attentest.corpus.vocabulary import END, START
 from attentest.findings.performance import scores
-from attentest.model.building import training_split
+from attentest.model.building import dev_split, training_split
 from attentest.model.config import PARTS
 from attentest.model.decoder import distribution
 from attentest.model.held_reading import TrainingReader
@@ -90,11 +90,9 @@ class Training:
         self.epochs, self.batch_size = self.config.epochs, self.config.batch_size
         self.patience = self.config.patience
         # A training beside others on the same corpus does not number its words again.
-        numbered: IndexedSplit | None = None if beside is None else beside.train
-        self.train: IndexedSplit = training_split(self.config, self.corpus, model.vocabulary, numbered)
-        self.dev: IndexedSplit = (
-            IndexedSplit(self.corpus.dev, model.vocabulary, corpus.labels) if beside is None else beside.dev
-        )
+        train, dev = (None, None) if beside is None else (beside.train, beside.dev)
+        self.train: IndexedSplit = training_split(self.config, self.corpus, model.vocabulary, train)
+        self.dev: IndexedSplit = dev_split(self.config, self.corpus, model.vocabulary, dev)
         self.objective = objective(model, self.train, base)
         self.reader = TrainingReader(model, self.train)
         once = math.ceil(len(self.train) / self.batch_size)

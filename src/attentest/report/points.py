@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from attentest import notebook
 from attentest.findings.claims import AXES
 from attentest.findings.conclusions import CONCLUSIONS
 from attentest.report.stored import Stored, StoredCorpus, StoredFinding
@@ -126,9 +127,14 @@ def told_apart(points: Sequence[GridPoint]) -> list[str]:
     return [_differing(point, points) if same[point.corpus, point.model] > 1 else "" for point in points]
 
 
+def _short(value: object) -> str:
+    """A setting in words; a vector file by the first digits of its sha256."""
+    return notebook.word_vectors(value, None) if isinstance(value, str) else str(value)
+
+
 def _differing(point: GridPoint, points: Sequence[GridPoint]) -> str:
     others = [other for other in points if (other.corpus, other.model) == (point.corpus, point.model)]
     names = dict.fromkeys(name for other in others for name in other.settings)
     varying = [name for name in names if len({str(other.settings.get(name)) for other in others}) > 1]
-    said = [f"{name} {point.settings.get(name, 'default')}" for name in varying]
+    said = [f"{name} {_short(point.settings.get(name, 'default'))}" for name in varying]
     return ", ".join(said) or f"corpus cell {(point.findings[0].corpus_key or 'unknown')[:12]}"

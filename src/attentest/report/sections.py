@@ -85,6 +85,10 @@ ASKS = {
         "Beside other explainers",
         "Does attention agree with other explainers, and which of them is faithful, or plausible to people?",
     ),
+    "vectors": (
+        "Word vectors",
+        "How much of what attention shows comes from the word vectors that training starts from?",
+    ),
 }
 EXPECTED = ("performance", "importance", "permutation", "adversary")
 ONLY_FINDINGS = (

@@ -12,7 +12,7 @@ from attentest.findings.claims import AXES, Claim, Verdict
 from attentest.findings.judging import Evidence
 from attentest.report.points import GridPoint
 from attentest.report.stored import StoredFinding
-from attentest.studies.recipe import Study
+from attentest.studies.recipe import Grid, Study
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,24 @@ def asks_for(study: Study, finding: StoredFinding) -> bool:
     """Whether the study's recipe names this finding; what it does not mention may be anything."""
     config, grid = finding.cell.config, study.grid
     in_grid = all(config[axis] in getattr(grid, axis) for axis in AXES)
-    return in_grid and _holds(study.model, finding.settings) and _is_a_step(study, finding)
+    made = _holds(study.model, finding.settings) and _is_varied_so(study.grid, finding.settings)
+    return in_grid and made and _is_a_step(study, finding)
+
+
+def _is_varied_so(grid: Grid, settings: Mapping[str, object]) -> bool:
+    """Whether the grid has such word vectors, by name and by width; what it does not vary may be anything."""
+    name, width = str(settings.get("vectors", "random")), settings.get("embedding")
+    wide = grid.embedding is None or "default" in grid.embedding or width in grid.embedding
+    return wide and (grid.vectors is None or any(_names(each, name) for each in grid.vectors))
+
+
+def _names(written: str, stored: str) -> bool:
+    """Whether a recipe means these vectors: a default is stored by its scale, a file by its digest."""
+    if written.startswith("random("):
+        return written == stored
+    if written == "random" or written.startswith("word2vec"):
+        return stored.startswith(written)
+    return stored.startswith("file:")
 
 
 def command(studies: Mapping[str, Study], finding: StoredFinding) -> str:

@@ -21,13 +21,22 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+Width = Annotated[int, Field(ge=1, le=10**6, strict=True)] | Literal["default"]
+
+
 class Grid(_Strict):
-    """The models of a study: every combination."""
+    """The models of a study: every combination.
+
+    `vectors` and `embedding` are model settings that a study may vary; without them every model has the
+    shared ones. `data:PATH` is a vector file under the data directory, left out where it is absent.
+    """
 
     corpus: Names
     encoder: Names = ["bilstm"]
     attention: Names = ["additive"]
     projection: Names = ["softmax"]
+    vectors: Names | None = None
+    embedding: Annotated[list[Width], Field(min_length=1)] | None = None
 
 
 class Step(_Strict):
@@ -134,6 +143,9 @@ def _parse(text: str, name: str) -> Study:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise _broken(name, f"a wrong field {place}: {first['msg'].lower()}") from error
+    for axis in ("vectors", "embedding"):
+        if axis in study.model and getattr(study.grid, axis) is not None:
+            raise _broken(name, f"{axis} in [model] and in [grid]: it is either shared or varied")
     for setting in study.model:
         if setting in ELSEWHERE:
             raise _broken(name, f"{setting} in [model], where it would be ignored: {ELSEWHERE[setting]}")
