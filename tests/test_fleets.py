@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load as load_tensors
 
 from attentest.bench import fleets, frontier, study, work
-from attentest.bench.fleets import MOST, attempt_together, company
+from attentest.bench.fleets import MOST, attempt_together, company, train_together
 from attentest.bench.frontier import Frontier
 from attentest.bench.kept import Kept
 from attentest.bench.plan import Planner
@@ -18,7 +18,9 @@ from attentest.engine.contract import Event
 from attentest.model.config import ModelConfig
 from attentest.model.fleet import Fleet
 from attentest.model.projection import Projection
+from attentest.model.provenance import parameters_digest
 from attentest.model.training import Training
+from attentest.refusal import Refusal
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 
@@ -30,9 +32,9 @@ CONFIGS = [
 ]
 
 
-def planned(store, configs=CONFIGS):
+def planned(store, configs=CONFIGS, device="cpu"):
     """The model cells of some configurations; their corpus is there."""
-    planner = Planner(store)
+    planner = Planner(store, device=device)
     corpus = planner.corpus("planted-keyword")
     cells = []
     for settings in configs:
@@ -218,15 +220,16 @@ def test_a_guide_that_does_not_fit_is_refused_as_it_is_alone(store, monkeypatch,
 
 
 def test_company_is_for_models_of_one_shape_and_corpus(store):
-    cells = planned(store, [*CONFIGS, {"hidden": 9}, {"learning_rate": 0.1}, {"dropout": 0.3}])
+    cells = planned(store, [*CONFIGS, {"hidden": 9}, {"learning_rate": 0.1}, {"dropout": 0.3}], "cuda")
     first, second, third, wider, faster, unusual = map(company, cells)
     assert first == second == third is not None
     assert len({first, wider, faster}) == 3 and unusual is None
     assert company(Cell(stage="reading", version=1, config={"splits": ["test"]})) is None
+    assert {company(cell) for cell in planned(store)} == {None}  # on a CPU a key promises its bits
 
 
 def test_a_frontier_hands_out_company_together_up_to_a_number(store):
-    cells = planned(store, [{"seed": seed} for seed in range(5)] + [{"dropout": 0.3}])
+    cells = planned(store, [{"seed": seed} for seed in range(5)] + [{"dropout": 0.3}], "cuda")
     found = Frontier({cell.key: cell for cell in cells}, company, 3)
     assert [len(found.take()) for _ in range(4)] == [3, 2, 1, 0]
     plain = Frontier({cell.key: cell for cell in cells})
@@ -237,7 +240,7 @@ def test_enough_of_one_seed_go_without_the_others(store, monkeypatch):
     monkeypatch.setattr(frontier, "ENOUGH", 3)
     rates = {0: 4, 1: 3, 2: 2, 3: 1}  # so many of each seed
     configs = [{"seed": s, "attention_rate": 1.0 + n} for s, many in rates.items() for n in range(many)]
-    cells = planned(store, configs)
+    cells = planned(store, configs, "cuda")
     found = Frontier({cell.key: cell for cell in cells}, company, 8)
     seeds = {cell.key: cell.config.get("seed", 0) for cell in cells}
     assert [[seeds[key] for key in found.take()] for _ in range(3)] == [[0] * 4, [1] * 3, [2, 2, 3]]
@@ -245,7 +248,7 @@ def test_enough_of_one_seed_go_without_the_others(store, monkeypatch):
 
 def guided(store):
     """Two models, a reading of each, and a model guided by each reading."""
-    planner = Planner(store)
+    planner = Planner(store, device="cuda")
     corpus = planner.corpus("planted-keyword")
     bases, readings, followers = [], [], []
     for seed in (0, 1):
@@ -307,24 +310,42 @@ def test_a_training_is_not_waited_for(store):
 
 def test_a_study_on_a_gpu_trains_in_fleets_and_on_a_cpu_one_by_one(store, monkeypatch):
     """The GPU is played by the CPU: what is looked at is who is handed out with whom."""
-    cells, jobs = planned(store), []
+    jobs = []
 
     def noted(job, store, device, tell):
-        jobs.append(list(job))
-        attempt_together(job, store, "cpu", tell)
+        jobs.append((device, len(job)))
+        attempt_together(job, store, device, tell)
 
     monkeypatch.setattr(study, "attempt_together", noted)
-    monkeypatch.setattr(study, "best_device", lambda asked: asked)
-    planner = Planner(store)
-    planner.cells.update({cell.key: cell for cell in cells})
-    run_cells(cells, planner, engine="inline", device="cuda")
-    assert sorted(map(len, jobs)) == [3] and len(cells) <= MOST
-    jobs.clear()
-    other = planned(store, [{"seed": 7}, {"seed": 8}])
-    planner.cells.update({cell.key: cell for cell in other})
-    run_cells(other, planner, engine="inline", device="cpu")
-    assert sorted(map(len, jobs)) == [1, 1]
-    assert all(store.has(key) for key in keys([*cells, *other]))
+    for module in (fleets, work):
+        monkeypatch.setattr(module, "device_of", lambda cell, here: "cpu")
+    for device in ("cuda", "cpu"):
+        cells, planner = planned(store, device=device), Planner(store, device=device)
+        planner.cells.update({cell.key: cell for cell in cells})
+        run_cells(cells, planner, engine="inline")
+        assert all(store.has(key) for key in keys(cells)) and len(cells) <= MOST
+    assert jobs == [("cuda", 3)] + [("cpu", 1)] * 3
+
+
+def test_the_members_of_a_fleet_carry_their_device_and_the_digest_of_their_parameters(store, monkeypatch):
+    cells = planned(store, device="cuda")
+    with pytest.raises(Refusal, match="trained_on = cuda"):
+        train_together(cells, store, "cpu", lambda event: None)
+    for module in (fleets, work):
+        monkeypatch.setattr(module, "untrained", on_the_cpu(work.untrained))
+    train_together(cells, store, "cuda", lambda event: None)
+    for cell in cells:
+        about = store.about(cell.key)
+        assert about["config"]["trained_on"] == about["device"] == "cuda"
+        assert about["torch"] == torch.__version__ and about["fleet"] == len(cells)
+        assert about["parameters"] == parameters_digest(
+            load_tensors(store.read(cell.key, "model.safetensors"))
+        )
+
+
+def on_the_cpu(made):
+    """What makes a model, which plays on the CPU that it is on a GPU."""
+    return lambda cell, store, device: made(cell, store, "cpu")
 
 
 def test_the_events_of_one_member_are_not_those_of_the_others():

@@ -158,7 +158,7 @@ def test_running_again_does_nothing(copied, tmp_path):
 
 def test_a_plan_can_be_done_cell_by_cell_to_the_same_bytes(undisturbed, fresh, tmp_path):
     url = fresh
-    planned = run_study(toml(tmp_path), url, only_plan=True)
+    planned = run_study(toml(tmp_path), url, only_plan=True, device="cpu")
     assert planned["done"] == 1 and len(planned["plan"]) == 8
     assert sorted(Store(url).plans()) == sorted(each["cell"] for each in planned["plan"])
     assert of_stage(url, "corpus") == Store(url).done()
@@ -168,7 +168,7 @@ def test_a_plan_can_be_done_cell_by_cell_to_the_same_bytes(undisturbed, fresh, t
         run_one(planned["plan"][-1]["cell"], url, device="cpu")
     for each in planned["plan"]:
         done = run_one(each["cell"][:16], url, device="cpu")
-        assert done == {"cell": each["cell"], "stage": each["stage"], "failed": []}
+        assert done == {"cell": each["cell"], "stage": each["stage"], "device": "cpu", "failed": []}
     assert data_files(url) == data_files(undisturbed)
     before = descriptions(url)
     assert run_one(planned["plan"][0]["cell"], url, device="cpu")["failed"] == []

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from attentest.bench.auditing import Audit, Watcher, audited
+from attentest.bench.auditing_digest import audited_digest
 from attentest.bench.auditing_models import attention_in_words, taken_in
 from attentest.corpus.example import Corpus, Example
 from attentest.findings.cards_audit import audit_card
@@ -28,6 +29,7 @@ class AuditResult:
     model: str
     attention: str
     audit: Audit
+    parameters: str = ""  # their digest
 
     @cached_property
     def findings(self) -> pd.DataFrame:
@@ -56,6 +58,7 @@ class AuditResult:
         return {
             "model": self.model,
             "attention": self.attention,
+            "parameters": self.parameters,
             "budget": self.audit.budget,
             "texts": self.audit.texts,
             "of": self.audit.of,
@@ -108,7 +111,8 @@ def audit(
             way_out="at.read_table makes a corpus of a table.",
         )
     found = audited(subject, examples, budget, watcher)
-    return AuditResult(name or type(model).__name__, attention_in_words(subject), found)
+    named = name or type(model).__name__
+    return AuditResult(named, attention_in_words(subject), found, audited_digest(subject))
 
 
 def _spelled(judgement: Judgement) -> dict[str, Any]:

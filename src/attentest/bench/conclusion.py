@@ -13,6 +13,7 @@ from attentest.findings.conclusions import CONCLUSIONS
 from attentest.findings.record import to_frame
 from attentest.store.cell import Cell
 from attentest.store.observed import observed
+from attentest.store.provenance import Provenance
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet, to_parquet
 
@@ -48,42 +49,56 @@ def varied(config: Mapping[str, Any]) -> dict[str, Any]:
 def conclude_all(store_url: str) -> dict[str, Any]:
     """Compute every finding again from the stored rows and say whether it is what is stored.
 
-    Findings that were planned but never written are written, where their observations are there.
+    Findings that were planned but never written are written, where their observations are there; but not
+    where the models of some seeds were trained on another device than the others.
     """
     store = Store(store_url).existing()
     planned = {*store.done(), *store.plans()}
     findings = [cell for key in sorted(planned) if (cell := store.cell(key)).stage == "finding"]
-    same, changed, written, waiting = [], [], [], []
+    provenance = Provenance.of(store)
+    concluded: dict[str, list[str]] = {
+        name: [] for name in ("same", "changed", "written", "waiting", "mixed")
+    }
     for cell in findings:
-        if not all(store.is_whole(key) for key in cell.inputs.values()):
-            waiting.append(cell.key)
-            continue
-        content = to_parquet(conclude(cell, store))
-        if not store.is_whole(cell.key):
-            store.write(cell, {"findings.parquet": content}, {})
-            written.append(cell.key)
-        elif content == store.read(cell.key, "findings.parquet"):
-            same.append(cell.key)
-        else:
-            changed.append(cell.key)
+        concluded[_concluded(cell, store, provenance)].append(cell.key)
     table = findings_of([cell for cell in findings if store.has(cell.key)], store)
+    labels = {cell.key: label for cell in findings if (label := provenance.label(cell.key))}
     return {
-        "same": len(same),
-        "changed": changed,
-        "written": written,
-        "waiting": waiting,
+        **concluded,
+        "same": len(concluded["same"]),
+        "labels": labels,
         "findings": table.to_dict("records"),
     }
 
 
+def _concluded(cell: Cell, store: Store, provenance: Provenance) -> str:
+    """What became of one finding that was concluded again."""
+    if not all(store.is_whole(key) for key in cell.inputs.values()):
+        return "waiting"
+    if not store.is_whole(cell.key) and provenance.is_mixed(cell):
+        return "mixed"
+    content = to_parquet(conclude(cell, store))
+    if not store.is_whole(cell.key):
+        store.write(cell, {"findings.parquet": content}, {})
+        return "written"
+    return "same" if content == store.read(cell.key, "findings.parquet") else "changed"
+
+
 def list_cells(store_url: str) -> dict[str, Any]:
-    """Every cell of the store, and what failed."""
+    """Every cell of the store, with where its models were trained, and what failed."""
     store = Store(store_url).existing()
-    cells = []
-    for key in store.done():
-        about = store.about(key)
-        fields = ("stage", "config", "written", "seconds")
-        cells.append({"cell": key, **{name: about.get(name) for name in fields}})
+    told = {key: store.about(key) for key in store.done()}
+    provenance = Provenance(told.get)
+    fields = ("stage", "config", "written", "seconds", "device")
+    cells = [
+        {
+            "cell": key,
+            **{name: about.get(name) for name in fields},
+            "trained_on": provenance.trained_on(key),
+            "label": provenance.label(key),
+        }
+        for key, about in told.items()
+    ]
     failures = [{"cell": key, "error": said["error"]} for key, said in store.failures().items()]
     planned = [key for key in store.plans() if not store.has(key)]
     return {"store": store.url, "cells": cells, "failed": failures, "planned": planned}

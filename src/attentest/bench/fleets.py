@@ -14,24 +14,37 @@ from dataclasses import asdict, replace
 import torch
 
 from attentest.bench.kept import Kept, whole_steps
-from attentest.bench.work import REPORT_EVERY, attempt, lacks_memory, seconds_between_saves, untrained
+from attentest.bench.work import (
+    REPORT_EVERY,
+    attempt,
+    check_inputs,
+    device_of,
+    lacks_memory,
+    made_model,
+    notes_on,
+    seconds_between_saves,
+    untrained,
+)
 from attentest.engine.contract import Event, OnEvent
 from attentest.model.config import ModelConfig
-from attentest.model.files import to_files
 from attentest.model.fleet import Fleet, signature
 from attentest.model.training import Training
 from attentest.store.cell import Cell
-from attentest.store.store import Store, spelled
+from attentest.store.store import Store
 
 MOST = 48  # members of a fleet: more of them gain little, and ask for memory
 WORTH_RETURNING = 2**30  # bytes: under this, asking for them again costs more than they are worth
 
 
 def company(cell: Cell) -> Hashable | None:
-    """Cells of one company may be trained together; None for a cell that must be done alone."""
+    """Cells of one company may be trained together; None for a cell that must be done alone.
+
+    On a CPU the same key gives the same bits, which in company it would not.
+    """
     if cell.stage != "model":
         return None
-    alike = signature(ModelConfig.of(cell.config))
+    config = ModelConfig.of(cell.config)
+    alike = signature(config) if config.trained_on == "cuda" else None
     return None if alike is None else (cell.inputs["corpus"], json.dumps(cell.where, sort_keys=True), alike)
 
 
@@ -45,8 +58,10 @@ def train_together(cells: Sequence[Cell], store: Store, device: str, on_event: O
     at_step: dict[tuple[int, int], list[Training]] = defaultdict(list)
     beside = None
     for cell in cells:
+        check_inputs(cell, store)
+        device = device_of(cell, device)
         model, corpus, base = untrained(cell, store, device)
-        kept = Kept(store, cell.key)
+        kept = Kept(store, cell.key, device)
         training = Training(
             model,
             corpus,
@@ -62,10 +77,9 @@ def train_together(cells: Sequence[Cell], store: Store, device: str, on_event: O
 
     def write(training: Training) -> None:
         cell = of_cell[id(training)]
-        files = {"training.json": spelled(asdict(training.record)), **to_files(training.model)}
-        seconds = round((time.monotonic() - begun) / len(cells), 3)
-        notes = {"seconds": seconds, "device": device, "torch": torch.__version__, "fleet": len(cells)}
-        store.write(cell, files, notes)
+        made = made_model(training.model, asdict(training.record))
+        notes = notes_on(made, device, seconds=(time.monotonic() - begun) / len(cells))
+        store.write(cell, made.files, {**notes, "fleet": len(cells)})
         on_event(Event("done", cell.key))
 
     with whole_steps() as let_go:

@@ -21,10 +21,14 @@ from attentest.store.store import Store
 
 
 class Kept:
-    """One file, replaced whole: whenever we are killed, the last save is all there."""
+    """One file, replaced whole: whenever we are killed, the last save is all there.
 
-    def __init__(self, store: Store, key: str) -> None:
-        self.store, self.path = store, ("partial", key, "state.safetensors")
+    A save of another device, or of a version that did not say which, is as good as none: half of a training
+    on a GPU and half on a CPU would be neither's model.
+    """
+
+    def __init__(self, store: Store, key: str, device: str = "cpu") -> None:
+        self.store, self.device, self.path = store, device, ("partial", key, "state.safetensors")
 
     def load(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """The last save. Notes travel as a tensor of bytes, so that one file holds one moment."""
@@ -35,12 +39,13 @@ class Kept:
             tensors = load_tensors(content)
         except SafetensorError:  # the power went while it was written: as good as no save
             return None
-        notes = bytes(tensors.pop("notes").numpy())
-        return tensors, json.loads(notes)
+        notes = json.loads(bytes(tensors.pop("notes").numpy()))
+        return (tensors, notes) if notes.get("device") == self.device else None
 
     def save(self, tensors: dict[str, Tensor], notes: dict[str, Any]) -> None:
         """Replace the last save."""
-        note = torch.from_numpy(np.frombuffer(json.dumps(notes).encode(), dtype=np.uint8).copy())
+        written = json.dumps({**notes, "device": self.device}).encode()
+        note = torch.from_numpy(np.frombuffer(written, dtype=np.uint8).copy())
         whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         self.store.replace(save_tensors({**whole, "notes": note}), *self.path)
 

@@ -18,8 +18,10 @@ from attentest.model.config import ModelConfig
 from attentest.model.drawn import RANDOM
 from attentest.model.losses import Loss
 from attentest.model.protocol import resolved
+from attentest.model.provenance import config_of, placed
 from attentest.model.rates import candidates, named, settled
 from attentest.store.cell import Cell
+from attentest.store.provenance import Provenance
 from attentest.store.store import Store
 from attentest.studies.recipe import Study
 
@@ -51,10 +53,21 @@ class Point:
 
 
 class Planner:
-    """Collects cells; the same cell asked for twice is planned once."""
+    """Collects cells; the same cell asked for twice is planned once.
 
-    def __init__(self, store: Store, *, data_dir: str | None = None, include_text: bool = False) -> None:
-        self.store, self.data_dir, self.include_text = store, data_dir, include_text
+    `device`, cpu or cuda, is where the models will be trained, which their keys say.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        device: str = "cpu",
+        data_dir: str | None = None,
+        include_text: bool = False,
+    ) -> None:
+        self.store, self.device = store, device
+        self.data_dir, self.include_text = data_dir, include_text
         self.cells: dict[str, Cell] = {}
 
     def add(self, cell: Cell) -> Cell:
@@ -80,11 +93,11 @@ class Planner:
         full = resolved(
             config, family=traits["family"], classes=len(traits["labels"]), has_query=traits["has_query"]
         )
-        return full, where
+        return placed(full, self.device), where
 
     def model(self, config: ModelConfig, corpus: Cell, where: Mapping[str, str]) -> Cell:
         """A trained model of a resolved configuration; of several rates, each one's, and then the choice."""
-        config = settled(config)
+        config = placed(settled(config), self.device)
         inputs = {"corpus": corpus.key}
         if config.guide and config.guide != RANDOM:  # drawn with the model, and no cell
             inputs["guide"] = config.guide
@@ -163,7 +176,7 @@ class Planner:
         self, step: AbstractExperiment, point: Point, settings: Mapping[str, Any], seeds: int
     ) -> Cell:
         """What the rows of all seeds say."""
-        base = ModelConfig.of({**settings, **point.settings})
+        base = config_of({**settings, **point.settings})
         corpus = self.corpus(point.corpus)
         inputs = {}
         shared: dict[str, Any] = {}
@@ -178,12 +191,17 @@ class Planner:
     def missing(self, targets: list[Cell]) -> dict[str, Cell]:
         """The cells that must be done for the targets to exist, inputs before what needs them.
 
-        Inputs of a cell that is done may be absent: a store without model weights still counts.
+        Inputs of a cell that is done may be absent: a store without model weights still counts. Models that
+        a GPU trained under the key of a CPU are refused, and so is whatever was made from them.
         """
         needed: dict[str, Cell] = {}
+        provenance = Provenance.of(self.store)
 
         def need(key: str) -> None:
-            if key in needed or self.store.is_whole(key):
+            if key in needed:
+                return
+            provenance.check_usable(key)
+            if self.store.is_whole(key):
                 return
             cell = self.cells[key] if key in self.cells else self.store.cell(key)
             for other in cell.inputs.values():

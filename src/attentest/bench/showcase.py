@@ -11,6 +11,7 @@ from attentest.bench.corpora import stored_corpus
 from attentest.bench.plan import Planner
 from attentest.bench.study import Watcher, run_cells
 from attentest.bench.verbs import adapted, told
+from attentest.bench.work import best_device
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
@@ -25,14 +26,13 @@ def run_demo(
 ) -> dict[str, Any]:
     """Run the demo's studies in one go and pick the texts to show."""
     store = Store(store_url)
-    planner = Planner(store)
+    planner = Planner(store, device=best_device(device))
     studies = [adapted(load_study(name), None, seeds) for name in STUDIES]
     asked = [(study, planner.study(study)) for study in studies]
     outcome = run_cells(
         [cell for _, cells in asked for cell in cells],
         planner,
         engine="local",
-        device=device,
         watcher=watcher,
     )
     texts = []
@@ -40,7 +40,13 @@ def run_demo(
         if finding.config["experiment"] == "permutation" and store.has(finding.key):
             observation = planner.cells[finding.inputs["seed 0"]]
             texts += _texts(finding, observation, store)
-    about = {"study": studies[0].study, "title": studies[0].title, "cells": len(planner.cells), "skipped": []}
+    about = {
+        "study": studies[0].study,
+        "title": studies[0].title,
+        "device": planner.device,
+        "cells": len(planner.cells),
+        "skipped": [],
+    }
     return about | told(asked, planner, outcome) | {"store": store_url, "texts": texts}
 
 

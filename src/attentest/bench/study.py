@@ -12,7 +12,6 @@ from typing import Protocol, runtime_checkable
 from attentest.bench.fleets import MOST, attempt_together, company
 from attentest.bench.frontier import Frontier
 from attentest.bench.plan import Planner
-from attentest.bench.work import best_device
 from attentest.engine import inline
 from attentest.engine.contract import Cells, Event, OnEvent, Work
 from attentest.engine.local import Local
@@ -73,15 +72,14 @@ def run_cells(
     planner: Planner,
     *,
     engine: str = "local",
-    device: str = "auto",
     workers: int | None = None,
     watcher: Watcher | None = None,
 ) -> Outcome:
-    """Do every cell the targets still need."""
+    """Do every cell the targets still need, on the device that they were planned for."""
     begun = time.monotonic()
     store = planner.store
     run = look_up(engine, ENGINES, "engine")
-    device = best_device(device)
+    device = planner.device
     store.sweep()
     missing = planner.missing(list(targets))
     for cell in missing.values():

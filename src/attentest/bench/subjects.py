@@ -12,6 +12,7 @@ from attentest.experiments.contract import Sources
 from attentest.model.config import ModelConfig
 from attentest.model.files import from_files
 from attentest.model.imitation import Said, said
+from attentest.model.provenance import parameters_digest
 from attentest.model.seam import AttentionModel
 from attentest.model.text_rows import text_rows
 from attentest.store.cell import Cell, short
@@ -44,6 +45,7 @@ class Stored(Sources):
 
     def __init__(self, cell: Cell, store: Store, device: str) -> None:
         self.store, self.device = store, device
+        self.loaded: dict[str, str] = {}  # role -> digest of the parameters
         self.keys = {"trained": cell.inputs["model"]}
         self.reading = cell.inputs["reading"]
         self.corpus = cell.inputs["corpus"]
@@ -58,7 +60,18 @@ class Stored(Sources):
 
     def model(self, name: str) -> AttentionModel:
         """The model, loaded."""
-        return load_model(self.store, self.keys[name], self.device)
+        model = load_model(self.store, self.keys[name], self.device)
+        self.loaded[name] = parameters_digest(model.state_dict())
+        return model
+
+    def digests(self) -> dict[str, str]:
+        """The digest of every model by its role; of one that was not loaded, what its own cell records."""
+        told = {
+            name: self.store.about(key).get("parameters")
+            for name, key in self.keys.items()
+            if name not in self.loaded and self.store.has(key)
+        }
+        return {name: digest for name, digest in told.items() if digest} | self.loaded
 
     def readings(self, name: str) -> pd.DataFrame:
         """The subject's readings are stored; a sibling's are taken now."""

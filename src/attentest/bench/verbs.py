@@ -13,13 +13,13 @@ from attentest.bench.plan import Planner
 from attentest.bench.result import StudyResult
 from attentest.bench.study import Outcome, Watcher, judge, run_cells
 from attentest.bench.subjects import load_model
-from attentest.bench.work import attempt, best_device
+from attentest.bench.work import attempt, best_device, device_of
 from attentest.corpus.catalogue import canonical_name
 from attentest.corpus.shelf import entries
 from attentest.corpus.vectors import is_absent
 from attentest.engine.contract import Event
-from attentest.model.config import ModelConfig
 from attentest.model.files import check_folder, save
+from attentest.model.provenance import config_of
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell, short
 from attentest.store.store import Store
@@ -45,11 +45,11 @@ def train_one(
     if out is not None:
         check_folder(out)  # before the work, not after
     store = Store(store_url)
-    planner = Planner(store, data_dir=data_dir, include_text=include_text)
+    planner = Planner(store, device=best_device(device), data_dir=data_dir, include_text=include_text)
     cell = planner.corpus(corpus)
-    config, where = planner.resolve(ModelConfig.of(settings), cell)
+    config, where = planner.resolve(config_of(settings), cell)
     model = planner.model(config, cell, where)
-    outcome = run_cells([model], planner, engine="inline", device=device, watcher=watcher)
+    outcome = run_cells([model], planner, engine="inline", watcher=watcher)
     for key, error in outcome.failed.items():
         raise RuntimeError(f"cell {short(key)} failed: {error}\n{store.failures()[key]['traceback']}")
     if out is not None:
@@ -62,6 +62,7 @@ def train_one(
         "epoch": record["chosen"],
         "epochs": len(record["history"]),
         "config": config.spelled(),
+        "device": model.config.get("trained_on", "cpu"),
         "seconds": round(time.monotonic() - begun, 3),
     }
 
@@ -80,16 +81,22 @@ def run_study(
     include_text: bool = False,
     watcher: Watcher | None = None,
 ) -> StudyResult:
-    """Run a study, or with `only_plan` say what would be done."""
+    """Run a study, or with `only_plan` say what would be done.
+
+    The device is settled first, since keys say it. To plan for a GPU none needs to be here.
+    """
+    if not (only_plan and device == "cuda"):
+        device = best_device(device)
     study = adapted(load_study(name), [canonical_name(each) for each in corpora or ()], seeds)
     study, skipped = (study, []) if corpora else present(study, data_dir)
     study, absent = with_present_vectors(study, data_dir)
     store = Store(store_url)
-    planner = Planner(store, data_dir=data_dir, include_text=include_text)
+    planner = Planner(store, device=device, data_dir=data_dir, include_text=include_text)
     targets = planner.study(study)
     document: Document = {
         "study": study.study,
         "title": study.title,
+        "device": device,
         "cells": len(planner.cells),
         "skipped": skipped + absent,
     }
@@ -100,7 +107,7 @@ def run_study(
         plan = [{"cell": key, "stage": cell.stage} for key, cell in missing.items()]
         done = len(planner.cells) - len(missing)
         return StudyResult(document | {"plan": plan, "failed": [], "done": done})
-    outcome = run_cells(targets, planner, engine=engine, device=device, workers=workers, watcher=watcher)
+    outcome = run_cells(targets, planner, engine=engine, workers=workers, watcher=watcher)
     return StudyResult(document | told([(study, targets)], planner, outcome))
 
 
@@ -174,10 +181,16 @@ def _claims(study: Study, targets: Sequence[Cell], store: Store) -> list[dict[st
 
 
 def run_one(prefix: str, store_url: str, *, device: str = "auto") -> Document:
-    """Do one planned cell here, as any other scheduler would; its inputs must be there."""
+    """Do one planned cell here, as any other scheduler would; its inputs must be there.
+
+    A model is trained on the device that its key says, and refused where that is not at hand.
+    """
     store = Store(store_url).existing()
     key = store.resolve(prefix)
     cell = store.cell(key)
+    here = best_device(device)
+    if not store.is_whole(key):
+        here = device_of(cell, here)
     absent = [short(k) for k in cell.inputs.values() if not store.has(k)]
     if absent and not store.is_whole(key):
         raise Refusal(
@@ -187,7 +200,7 @@ def run_one(prefix: str, store_url: str, *, device: str = "auto") -> Document:
             way_out=f"First run: {', '.join(f'attentest run-cell {k}' for k in absent)}.",
         )
     ends: list[Event] = []
-    attempt(key, store, best_device(device), ends.append)
+    attempt(key, store, here, ends.append)
     last = ends[-1]
     if last.kind == "refused":
         said = last.detail
@@ -195,4 +208,5 @@ def run_one(prefix: str, store_url: str, *, device: str = "auto") -> Document:
     if last.kind == "postponed":  # for nothing: no other cell is run here
         store.fail(key, last.detail["error"], last.detail["traceback"])
     failed = [{"cell": key, "error": last.detail["error"]}] if last.kind != "done" else []
-    return {"cell": key, "stage": cell.stage, "failed": failed}
+    done_on = store.about(key).get("device") if store.has(key) else here
+    return {"cell": key, "stage": cell.stage, "device": done_on, "failed": failed}

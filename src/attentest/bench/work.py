@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,16 +32,25 @@ from attentest.model.building import build
 from attentest.model.config import ModelConfig
 from attentest.model.files import to_files
 from attentest.model.imitation import Said
+from attentest.model.provenance import parameters_digest
 from attentest.model.rates import best, candidates, merit, named
 from attentest.model.seam import AttentionModel
 from attentest.model.training import Progress, Training
 from attentest.refusal import Refusal
-from attentest.store.cell import Cell
+from attentest.store.cell import Cell, short
+from attentest.store.provenance import Provenance
 from attentest.store.store import Store, spelled
 from attentest.store.tables import from_parquet, to_parquet
 
 Report = Callable[[dict[str, Any]], None]
 REPORT_EVERY = 0.2  # seconds between two reports of progress
+
+
+class Made(NamedTuple):
+    """The files of a cell, and for its record the digests of the parameters that it is, or was made from."""
+
+    files: dict[str, bytes]
+    parameters: str | dict[str, str] | None = None
 
 
 def untrained(
@@ -67,7 +76,7 @@ def untrained(
     return model, corpus, base
 
 
-def train_model(cell: Cell, store: Store, device: str, report: Report) -> dict[str, bytes]:
+def train_model(cell: Cell, store: Store, device: str, report: Report) -> Made:
     """Build and train; goes on where a killed run stopped."""
     if candidates(ModelConfig.of(cell.config)):
         return chosen_model(cell, store, device)
@@ -77,15 +86,21 @@ def train_model(cell: Cell, store: Store, device: str, report: Report) -> dict[s
             model,
             corpus,
             base=base,
-            checkpoint=Kept(store, cell.key),
+            checkpoint=Kept(store, cell.key, device),
             on_progress=_sometimes(report, let_go),
             save_every=seconds_between_saves(),
         )
         record = training.run()
-    return {"training.json": spelled(asdict(record)), **to_files(model)}
+    return made_model(model, asdict(record))
 
 
-def chosen_model(cell: Cell, store: Store, device: str) -> dict[str, bytes]:
+def made_model(model: AttentionModel, record: Mapping[str, Any]) -> Made:
+    """A model with the record of its training."""
+    files = {"training.json": spelled(record), **to_files(model)}
+    return Made(files, parameters_digest(model.state_dict()))
+
+
+def chosen_model(cell: Cell, store: Store, device: str) -> Made:
     """Of a model trained at several rates, the files of the one that dev prefers; what each was worth."""
     corpus, _ = stored_corpus(store, cell.inputs["corpus"])
     base = said_in(store, cell.inputs["imitated"]) if "imitated" in cell.inputs else None
@@ -99,7 +114,7 @@ def chosen_model(cell: Cell, store: Store, device: str) -> dict[str, bytes]:
     ]
     kept = best(merits)
     worth = dict(zip(names, merits, strict=True))
-    return {"training.json": spelled({**records[kept], "rates": worth}), **to_files(models[kept])}
+    return made_model(models[kept], {**records[kept], "rates": worth})
 
 
 def seconds_between_saves() -> float:
@@ -145,30 +160,32 @@ def _sometimes(report: Report, always: Callable[[], None]) -> Callable[[Progress
     return on_progress
 
 
-def read_model(cell: Cell, store: Store, device: str, report: Report) -> dict[str, bytes]:
+def read_model(cell: Cell, store: Store, device: str, report: Report) -> Made:
     """Logits and weights of every text of the splits."""
     corpus, _ = stored_corpus(store, cell.inputs["corpus"])
     model = load_model(store, cell.inputs["model"], device)
     scores = cell.config.get("scores", False)
     rows = pd.concat([reading_rows(model, corpus, split, scores=scores) for split in cell.config["splits"]])
-    return {"readings.parquet": to_parquet(rows)}
+    digests = {"trained": parameters_digest(model.state_dict())}
+    return Made({"readings.parquet": to_parquet(rows)}, digests)
 
 
-def observe(cell: Cell, store: Store, device: str, report: Report) -> dict[str, bytes]:
+def observe(cell: Cell, store: Store, device: str, report: Report) -> Made:
     """Run the experiment; its draws depend on the cell's key and nothing else."""
     corpus, _ = stored_corpus(store, cell.inputs["corpus"])
     sources = Stored(cell, store, device)
     step = experiment(cell.config["experiment"], cell.config["mode"], cell.config["parameters"])
     subject = Subject(corpus, sources.config("trained"), sources)
-    return {"rows.parquet": to_parquet(list(step.observe(subject, generator(cell.key))))}
+    rows = list(step.observe(subject, generator(cell.key)))
+    return Made({"rows.parquet": to_parquet(rows)}, sources.digests())
 
 
-def find(cell: Cell, store: Store, device: str, report: Report) -> dict[str, bytes]:
+def find(cell: Cell, store: Store, device: str, report: Report) -> Made:
     """Conclude."""
-    return {"findings.parquet": to_parquet(conclude(cell, store))}
+    return Made({"findings.parquet": to_parquet(conclude(cell, store))})
 
 
-STAGES: Mapping[str, Callable[[Cell, Store, str, Report], dict[str, bytes]]] = {
+STAGES: Mapping[str, Callable[[Cell, Store, str, Report], Made]] = {
     "model": train_model,
     "reading": read_model,
     "observation": observe,
@@ -185,9 +202,38 @@ def do(key: str, store: Store, device: str, report: Report = lambda detail: None
     if cell.stage == "corpus":
         prepare_corpus(cell, store)
         return
-    files = STAGES[cell.stage](cell, store, device, report)
-    notes = {"seconds": round(time.monotonic() - begun, 3), "device": device, "torch": torch.__version__}
-    store.write(cell, files, notes)
+    check_inputs(cell, store)
+    device = device_of(cell, device)
+    made = STAGES[cell.stage](cell, store, device, report)
+    store.write(cell, made.files, notes_on(made, device, seconds=time.monotonic() - begun))
+
+
+def notes_on(made: Made, device: str, *, seconds: float) -> dict[str, Any]:
+    """What the record of a cell says of how it was made: nothing of this is in its key or its files."""
+    notes = {"seconds": round(seconds, 3), "device": device, "torch": torch.__version__}
+    return notes if made.parameters is None else {**notes, "parameters": made.parameters}
+
+
+def check_inputs(cell: Cell, store: Store) -> None:
+    """Refuse to make anything from models that a GPU trained under the keys of a CPU."""
+    provenance = Provenance.of(store)
+    for key in cell.inputs.values():
+        provenance.check_usable(key)
+
+
+def device_of(cell: Cell, here: str) -> str:
+    """The device for this cell: of a model the one that its key says, of anything else the one at hand."""
+    if cell.stage != "model":
+        return here
+    said = ModelConfig.of(cell.config).trained_on
+    if said == "cuda" and here != "cuda":
+        raise Refusal(
+            f"model cell {short(cell.key)}",
+            got=f"the device {here}",
+            needs="a CUDA device: its key says trained_on = cuda",
+            way_out="Run it where there is a GPU, or plan with --device cpu, which is another key.",
+        )
+    return said
 
 
 def attempt(key: str, store: Store, device: str, on_event: OnEvent) -> None:

@@ -71,7 +71,7 @@ def show_training(document: Document, console: Console) -> None:
     console.print(plain_table(("split", "accuracy", "F1", "AUC"), rows, title))
     console.print(
         f"epoch {document['epoch']} of {document['epochs']} kept, {document['seconds']:.1f} s, "
-        f"cell {document['cell'][:12]}",
+        f"trained on {document['device']}, cell {document['cell'][:12]}",
         highlight=False,
     )
 
@@ -97,7 +97,7 @@ def show_study(document: Document, console: Console) -> None:
     console.print()
     console.print(
         f"{document['done']} of {document['cells']} cells done, {document['computed']} of them now, "
-        f"in {document['seconds']:.1f} s; groups and classes: --json",
+        f"in {document['seconds']:.1f} s on {document['device']}; groups and classes: --json",
         highlight=False,
     )
 
@@ -145,18 +145,26 @@ def show_conclusions(document: Document, console: Console) -> None:
     )
     for key in document["changed"]:
         console.print(f"changed: {key}", style="red")
+    for key in document["mixed"]:
+        console.print(f"not written, its seeds were trained on different devices: {key}", style="red")
+    for key, label in document["labels"].items():
+        console.print(f"{label}: {key}", markup=False, highlight=False)
 
 
 def show_cells(document: Document, console: Console) -> None:
     """Every cell with what it is."""
     rows = [
-        (cell["cell"][:12], cell["stage"], described(cell["stage"], cell["config"]), cell["written"])
-        for cell in document["cells"]
+        (cell["cell"][:12], cell["stage"], _described(cell), cell["written"]) for cell in document["cells"]
     ]
     console.print(plain_table(("cell", "stage", "what", "written"), rows, str(document["store"])))
     for failure in document["failed"]:
         console.print(f"failed: {failure['cell'][:12]} {failure['error']}", style="red", markup=False)
     console.print(f"{len(rows)} cells, {len(document['planned'])} more planned.", highlight=False)
+
+
+def _described(cell: Document) -> str:
+    said = described(cell["stage"], cell["config"])
+    return f"{said} ({cell['label']})" if cell["label"] else said
 
 
 def show_cell(document: Document, console: Console) -> None:

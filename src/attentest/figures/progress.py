@@ -27,7 +27,8 @@ def described(stage: str, config: Mapping[str, Any]) -> str:
     model = f"{config.get('encoder', 'bilstm')} + {config.get('attention', 'additive')}"
     if stage == "model":
         untrained = "untrained " if config.get("epochs") == 0 else ""
-        return f"{untrained}{model}, seed {config.get('seed', 0)}"
+        where = f", on {config['trained_on']}" if "trained_on" in config else ""
+        return f"{untrained}{model}, seed {config.get('seed', 0)}{where}"
     where = f" on {config['corpus']}, {model}" if stage == "finding" else ""
     return f"{config['experiment']}{where}"
 

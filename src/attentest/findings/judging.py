@@ -106,14 +106,20 @@ def is_asked(claim: Claim, config: Mapping[str, Any]) -> bool:
 
 
 def _rival(claim: Claim, own: Evidence, evidence: Mapping[str, Evidence]) -> Evidence | None:
-    """The evidence to compare with: the same experiment on the other model, made as alike as there is."""
+    """The evidence to compare with: the same experiment on the other model, made as alike as there is.
+
+    Models of a CPU and of a GPU differ as seeds do, so those of one device are compared.
+    """
     sought = claim.other(point(own.config))
     if sought == point(own.config):
         return own  # another group of its own findings
     there = [
         (_distance(own.config, other.config), name)
         for name, other in evidence.items()
-        if is_asked(claim, other.config) and point(other.config) == sought and other.texts == own.texts
+        if is_asked(claim, other.config)
+        and point(other.config) == sought
+        and other.texts == own.texts
+        and other.config["model"].get("trained_on") == own.config["model"].get("trained_on")
     ]
     return evidence[min(there)[1]] if there else None
 

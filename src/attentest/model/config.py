@@ -53,6 +53,7 @@ class ModelConfig:
     dropout: float | None = None  # of the context vector, while training
     clip: float | None = None  # the largest norm of the gradient; 0 is no limit
     halving: bool | None = None  # halve the learning rate after every epoch that did not improve
+    trained_on: str = "cpu"  # or cuda: the device of the training, see provenance.py
 
     def __post_init__(self) -> None:
         _check_values(vars(self))
@@ -121,6 +122,7 @@ WORDS = (
     "omit",
 )
 CHOICES = {"sizes": ("code", "paper"), "labels": ("gold", "shuffled", "shuffled-all")}
+CHOICES |= {"trained_on": ("cpu", "cuda")}
 REAL = {"dropout": 1.0} | dict.fromkeys(
     ("learning_rate", "attention_rate", "attention_start", "weight_decay", "clip"), math.inf
 )

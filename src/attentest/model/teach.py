@@ -16,9 +16,9 @@ from attentest.corpus.vectors import fingerprint, load_vectors
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.corpus.word2vec import train_vectors
 from attentest.model.building import build
-from attentest.model.config import ModelConfig
 from attentest.model.imitation import said
 from attentest.model.protocol import resolved
+from attentest.model.provenance import config_of, placed
 from attentest.model.rates import best, candidates, merit, settled
 from attentest.model.seam import AttentionModel
 from attentest.model.text_rows import text_rows
@@ -45,7 +45,7 @@ def train(
     `loss="imitate(NAME, LAMBDA)"` is about, whatever the name.
     """
     grid = {"encoder": encoder, "attention": attention, "projection": projection, "seed": seed}
-    config = ModelConfig.of({**grid, **settings})
+    config = config_of({**grid, **settings})
     vocabulary = Vocabulary.build(corpus.train, corpus.preparation.get("min_df", 1))
     vectors = None
     if not config.vectors.startswith(("random", "word2vec")):
@@ -60,7 +60,7 @@ def train(
     if imitated is not None:
         of_splits = (text_rows(imitated, corpus, split, scores=True) for split in ("train", "dev"))
         base = said(itertools.chain(*of_splits), imitated.config.projection)
-    config = settled(config)
+    config = placed(settled(config), "cuda" if torch.device(device).type == "cuda" else "cpu")
     models = []
     for each in candidates(config) or [config]:
         model = build(each, corpus, vocabulary, vectors=vectors, guide=guide).to(torch.device(device))

@@ -143,12 +143,12 @@ def told_apart(variants: Sequence[StoredFinding]) -> list[str]:
     described = [_description(variant) for variant in variants]
     names = dict.fromkeys(name for one in described for name in one)
     varying = [name for name in names if len({str(one.get(name)) for one in described}) > 1]
-    # That a number was made with the published code's errors is never left unsaid.
+    # That a number was made with the published code's errors, or not on a CPU, is never left unsaid.
     return [
         ", ".join(
             f"{name} {one.get(name, 'default')}"
             for name in names
-            if name in varying or one.get(name) == "as-published"
+            if name in varying or one.get(name) == "as-published" or (name == "trained_on" and name in one)
         )
         for one in described
     ]

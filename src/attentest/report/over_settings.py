@@ -19,7 +19,7 @@ from attentest.findings.interval import bootstrap, weighted_mean
 from attentest.findings.orders import LITTLE, tau_of
 from attentest.findings.record import Finding
 from attentest.report.papers import WEN
-from attentest.report.points import GridPoint
+from attentest.report.points import GridPoint, of_one_device
 from attentest.report.stored import StoredFinding
 from attentest.report.verdicts import asks_for
 from attentest.studies.published import PublishedNumber
@@ -53,18 +53,25 @@ class OverSettings:
 
 def trainings(study: Study, points: Sequence[GridPoint]) -> pd.DataFrame:
     """Tau and mean flatness of every training of the study whose rows the store still holds."""
-    found = [row for point in points for row in _trainings(study, point)]
+    found = [row for setting in _settings(study, points, "information") for row in _trainings(*setting)]
     return pd.DataFrame(found, columns=list(COLUMNS))
 
 
-def _trainings(study: Study, point: GridPoint) -> Iterator[dict[str, object]]:
-    finding = point.of("information")
-    if finding is not None and asks_for(study, finding):
-        setting = {name: point.axes[name] for name in SETTING}
-        kept = finding.stored.kept  # a page shows these in a table and in a figure
-        if finding.cell.key not in kept:
-            kept[finding.cell.key] = [*_of_seeds(finding)]
-        yield from ({**setting, **training} for training in kept[finding.cell.key])
+def _settings(
+    study: Study, points: Sequence[GridPoint], experiment: str
+) -> list[tuple[GridPoint, StoredFinding]]:
+    """The findings of an experiment that the study asks for, of models trained on one device."""
+    found = {point: point.of(experiment) for point in points}
+    asked = {point: one for point, one in found.items() if one is not None and asks_for(study, one)}
+    return [(point, asked[point]) for point in of_one_device(list(asked))]
+
+
+def _trainings(point: GridPoint, finding: StoredFinding) -> Iterator[dict[str, object]]:
+    setting = {name: point.axes[name] for name in SETTING}
+    kept = finding.stored.kept  # a page shows these in a table and in a figure
+    if finding.cell.key not in kept:
+        kept[finding.cell.key] = [*_of_seeds(finding)]
+    yield from ({**setting, **training} for training in kept[finding.cell.key])
 
 
 def _of_seeds(finding: StoredFinding) -> Iterator[dict[str, object]]:
@@ -80,9 +87,8 @@ def _of_seeds(finding: StoredFinding) -> Iterator[dict[str, object]]:
 def changes(study: Study, points: Sequence[GridPoint]) -> pd.DataFrame:
     """What Gumbel-softmax loses of tau in every setting, the mean over its seeds."""
     found = []
-    for point in points:
-        finding = point.of("information-ablation")
-        row = None if finding is None or not asks_for(study, finding) else finding.row("tau-lost", GUMBEL)
+    for point, finding in _settings(study, points, "information-ablation"):
+        row = finding.row("tau-lost", GUMBEL)
         if row is not None and math.isfinite(row["estimate"]):
             found.append({**{name: point.axes[name] for name in SETTING}, "lost": row["estimate"]})
     return pd.DataFrame(found, columns=[*SETTING, "lost"])

@@ -15,6 +15,7 @@ from attentest.findings.claims import AXES
 from attentest.findings.conclusions import CONCLUSIONS
 from attentest.report.stored import Stored, StoredCorpus, StoredFinding
 from attentest.store.cell import canonical
+from attentest.store.provenance import CPU
 
 TOLERANCES = (0.01, 0.05)  # of the output, without a query and with one, as the adversary has them
 
@@ -46,6 +47,11 @@ class GridPoint:
     def settings(self) -> Mapping[str, Any]:
         """How its models were made."""
         return self.findings[0].settings
+
+    @property
+    def trained_on(self) -> str:
+        """Where its models were trained; empty where the store does not say."""
+        return next((finding.trained_on for finding in self.findings if finding.trained_on), "")
 
     @property
     def seeds(self) -> int:
@@ -121,10 +127,26 @@ def _file(slug: str, same: str, *, alone: bool) -> str:
     return f"{slug}.html" if alone else f"{slug}-{hashlib.sha256(same.encode()).hexdigest()[:8]}.html"
 
 
+def of_one_device(points: Sequence[GridPoint]) -> list[GridPoint]:
+    """Those whose models were trained where most were: a number over several points does not mix devices."""
+    places = Counter(point.trained_on or CPU for point in points)
+    return [point for point in points if (point.trained_on or CPU) == places.most_common(1)[0][0]]
+
+
 def told_apart(points: Sequence[GridPoint]) -> list[str]:
-    """What distinguishes grid points of one name, such as `epochs 4`; empty for one that is alone."""
+    """What distinguishes grid points of one name, such as `epochs 4`; empty for one that is alone.
+
+    That models were not trained on a CPU is always said.
+    """
     same = Counter((point.corpus, point.model) for point in points)
-    return [_differing(point, points) if same[point.corpus, point.model] > 1 else "" for point in points]
+    return [
+        _differing(point, points) if same[point.corpus, point.model] > 1 else _place(point)
+        for point in points
+    ]
+
+
+def _place(point: GridPoint) -> str:
+    return f"trained on {point.settings['trained_on']}" if "trained_on" in point.settings else ""
 
 
 def _short(value: object) -> str:
@@ -136,5 +158,9 @@ def _differing(point: GridPoint, points: Sequence[GridPoint]) -> str:
     others = [other for other in points if (other.corpus, other.model) == (point.corpus, point.model)]
     names = dict.fromkeys(name for other in others for name in other.settings)
     varying = [name for name in names if len({str(other.settings.get(name)) for other in others}) > 1]
-    said = [f"{name} {_short(point.settings.get(name, 'default'))}" for name in varying]
+    said = [
+        f"{name} {_short(point.settings.get(name, 'default'))}" for name in varying if name != "trained_on"
+    ]
+    if "trained_on" in varying or _place(point):
+        said.append(_place(point) or f"trained on {CPU}")
     return ", ".join(said) or f"corpus cell {(point.findings[0].corpus_key or 'unknown')[:12]}"

@@ -187,7 +187,8 @@ def _made(point: GridPoint) -> list[tuple[str, str]]:
     if ran:
         fewest, most = ran
         said.append(("epochs run", str(most) if fewest == most else f"{fewest} to {most}"))
-    shown = {name: value for name, value in point.settings.items() if name not in point.axes}
+    said.append(("trained on", point.trained_on or "not known"))
+    shown = {name: v for name, v in point.settings.items() if name not in (*point.axes, "trained_on")}
     first = [name for name in FIRST if name in shown]
     order = [*first, *(name for name in shown if name not in first)]
     return said + [(name.replace("_", " "), vectors({"vectors": str(shown[name])})) for name in order]

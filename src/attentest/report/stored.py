@@ -18,6 +18,7 @@ from attentest.report.papers import DEV_FROM_TRAIN
 from attentest.report.translation import Wanted
 from attentest.store.cell import Cell, canonical
 from attentest.store.observed import can_be_observed, observed
+from attentest.store.provenance import CPU, Provenance
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 
@@ -33,10 +34,19 @@ class StoredFinding:
     cell: Cell
     stored: Stored
 
-    @property
+    @cached_property
     def settings(self) -> Mapping[str, Any]:
-        """How its models were made; what is not in here is the class's default."""
-        return self.cell.config["model"]
+        """How its models were made; what is not in here is the class's default.
+
+        Where the key does not say that the models were not trained on a CPU, `trained_on` says it here.
+        """
+        written = self.cell.config["model"]
+        return written if self.trained_on in ("", CPU) else {**written, "trained_on": self.trained_on}
+
+    @property
+    def trained_on(self) -> str:
+        """Where its models were trained: see `Provenance.trained_on`."""
+        return self.stored.provenance.trained_on(self.cell.key)
 
     def row(self, measure: str, group: str) -> dict[str, Any] | None:
         """The finding of that measure in that group, if there is one."""
@@ -195,6 +205,7 @@ class Stored:
         self.store = store
         self.kept: dict[str, list[dict[str, Any]]] = {}  # few numbers from many rows, by their finding
         self.about = {key: store.about(key) for key in store.done()}
+        self.provenance = Provenance(self.about.get)
         self.cells = {key: Cell.from_json(about) for key, about in self.about.items()}
         self.seconds = {key: float(about.get("seconds", math.nan)) for key, about in self.about.items()}
         self.every = _latest(
@@ -242,7 +253,8 @@ def _latest(findings: Iterable[StoredFinding]) -> list[StoredFinding]:
     """
     best: dict[str, tuple[tuple[int, ...], StoredFinding]] = {}
     for finding in findings:
-        same = canonical({"config": dict(finding.cell.config), "corpus": finding.corpus_key})
+        made = {"config": dict(finding.cell.config), "corpus": finding.corpus_key}
+        same = canonical({**made, "trained on": finding.trained_on or CPU})
         observed = max((cell.version for cell in finding.observations), default=0)
         rank = (finding.cell.version, observed, len(finding.cell.inputs))
         if same not in best or rank > best[same][0]:

@@ -57,6 +57,7 @@ def command(studies: Mapping[str, Study], finding: StoredFinding) -> str:
     name = max(asking, key=lambda pair: pair[0])[1]
     seeds = len(finding.cell.inputs)
     more = f" --seeds {seeds}" if seeds != studies[name].seeds else ""
+    more += " --device cuda" if "trained_on" in finding.settings else ""
     corpus = finding.cell.config["corpus"]
     return f"attentest study {shlex.quote(Path(name).name)} --corpus {shlex.quote(corpus)}{more}"
 
@@ -85,6 +86,9 @@ def judged(study: Study, points: Sequence[GridPoint]) -> Iterator[Judged]:
     """Every claim of the study at every grid point it is about, in the order of the claims."""
     claims = [Claim(**written.model_dump()) for written in study.claim]
     asked = {f.cell.key: (p, f) for p in points for f in p.findings if asks_for(study, f)}
-    evidence = {key: Evidence(f.cell.config, f.corpus_key, f.table) for key, (_, f) in asked.items()}
+    evidence = {
+        key: Evidence({**f.cell.config, "model": f.settings}, f.corpus_key, f.table)
+        for key, (_, f) in asked.items()
+    }
     for key, verdict in judging.judged(claims, evidence):
         yield Judged(study, *asked[key], verdict)

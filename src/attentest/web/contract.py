@@ -100,6 +100,7 @@ class Model(_Said):
     projection: str
     seed: int
     kind: str = Field(description="trained, untrained, shuffled labels, or what else was done to it")
+    trained_on: str = Field(description="cpu, cuda, or a GPU before keys said so; empty where untrained")
     labels: list[str]
     has_query: bool
     unreadable: str = Field(description="why it cannot read typed texts; empty where it can")

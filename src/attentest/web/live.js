@@ -56,7 +56,8 @@ const chosen = () => models.find((model) => model.key === at("model").value);
 function nameOf(model) {
   const kind = model.kind === "trained" ? "" : `, ${model.kind}`;
   const projection = model.projection === "softmax" ? "" : `, ${model.projection}`;
-  return `${clean(model.corpus)}: ${model.encoder} + ${model.attention}${projection}, seed ${model.seed}${kind} (${model.key.slice(0, 12)})`;
+  const place = ["", "cpu"].includes(model.trained_on) ? "" : `, trained on ${model.trained_on}`;
+  return `${clean(model.corpus)}: ${model.encoder} + ${model.attention}${projection}, seed ${model.seed}${kind}${place} (${model.key.slice(0, 12)})`;
 }
 
 function offer(answer) {

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell, short
+from attentest.store.provenance import Provenance
 from attentest.store.store import Store
 from attentest.web.contract import ExampleAnswer, Model
 
@@ -30,6 +31,7 @@ class Shelf:
     def __init__(self, store: Store, private: Collection[str] = ()) -> None:
         self.store, self.private = store, frozenset(private)
         self._seen: dict[str, Cell | None] = {}
+        self._provenance = Provenance.of(store)
         self._lock = threading.Lock()
         self._texts = lru_cache(maxsize=4)(self._read_texts)
 
@@ -68,6 +70,7 @@ class Shelf:
             projection=str(config.get("projection", "softmax")),
             seed=int(config.get("seed", 0)),
             kind=_kind(config),
+            trained_on=self._provenance.trained_on(key),
             labels=labels,
             has_query=has_query,
             unreadable=unreadable,
