@@ -226,3 +226,23 @@ class TestPartners:
                 assert sorted(scores.tolist()) == sorted(reading.scores[row, :length].tolist())
                 weights = model.projection(scores[None], torch.ones(1, length, dtype=torch.bool))[0]
                 torch.testing.assert_close(given.weights[row, draw, :length], weights)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("projection", ["softmax", "sparsemax"])
+@pytest.mark.parametrize("encoder", ["bilstm", "cnn", "average", "transformer"])
+def test_a_gpu_finds_what_a_cpu_does_under_given_attention(encoder, projection):
+    corpus = toy_corpus(lengths=LENGTHS)
+    model = toy_model(corpus, encoder=encoder, projection=projection)
+    found = []
+    for device in ("cpu", "cuda"):
+        model.to(device)
+        with torch.no_grad():
+            reading = model.read(toy_batch(model, corpus).to(device))
+        given = given_to(model, corpus, reading)
+        loo = leave_one_out(model, reading, given=given).under
+        gradient = gradients_under(model, reading, given.weights).times_input
+        found.append((given.weights.cpu(), loo.cpu(), gradient.cpu()))
+    for here, there in zip(*found, strict=True):
+        torch.testing.assert_close(there, here, atol=1e-5, rtol=1e-3, equal_nan=True)
