@@ -337,7 +337,12 @@ def test_the_demo_prints_the_published_row_as_a_stand_in():
     row |= {"why": "babi-1-simulated stands in for the paper's data"}
     document = {name: [] for name in ("findings", "claims", "failed", "texts", "pairs")}
     document |= {"title": "t", "done": 0, "cells": 0, "computed": 0, "seconds": 0.0, "store": "s"}
-    document |= {"histogram": None, "published": [row], "site": {"index": "s/site/index.html"}}
+    document |= {
+        "device": "cpu",
+        "histogram": None,
+        "published": [row],
+        "site": {"index": "s/site/index.html"},
+    }
     console = Console(record=True, width=90, file=io.StringIO())
     show_demo(document, console)
     shown = console.export_text()
