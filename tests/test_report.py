@@ -1,6 +1,7 @@
 """`attentest report`: pages that say what the store says, trust nobody's text, overwrite nobody's file."""
 
 import json
+import math
 import re
 import shutil
 from html import escape
@@ -163,7 +164,8 @@ def test_the_overview_shows_each_main_number_with_its_interval_null_and_counts(w
         experiment, measure = name.split("/")
         at = "@0.01" if experiment == "adversary" else ""
         found = stored[cells[experiment].key].row(f"{measure}{at}", "overall")
-        said = f"{found['estimate']:.3f} {found['low']:.3f} to {found['high']:.3f} null {found['null']:.3f}"
+        said = f"{found['estimate']:.3f} {found['low']:.3f} to {found['high']:.3f}"
+        said += "" if math.isnan(found["null"]) else f" null {found['null']:.3f}"
         assert f"{said} n {found['n']:,}" in row.replace("−", "-")
         if found["excluded"]:
             assert f"n {found['n']:,}, {found['excluded']:,} left out" in row
