@@ -83,14 +83,15 @@ class AttentionPool:
         """Read the whole split once."""
         found: dict[int, tuple[Tensor, Tensor]] = {}
         for rows, reading in readings(model, split):
-            counts = reading.mask.sum(1).tolist()
+            weights, scores, counts = (
+                reading.weights.cpu(),
+                reading.scores.cpu(),
+                reading.mask.sum(1).tolist(),
+            )
             for place, (row, units) in enumerate(zip(rows.tolist(), counts, strict=True)):
-                found[row] = (
-                    reading.weights[place, ..., :units].cpu(),
-                    reading.scores[place, ..., :units].cpu(),
-                )
-        weights, scores = zip(*(found[row] for row in sorted(found)), strict=True)
-        return cls(list(weights), list(scores))
+                found[row] = weights[place, ..., :units], scores[place, ..., :units]
+        pairs = [found[row] for row in sorted(found)]
+        return cls([one for one, _ in pairs], [other for _, other in pairs])
 
     def partners(self, rows: np.ndarray, draws: int, *, rng: torch.Generator) -> Int[np.ndarray, "text draw"]:
         """Random other rows of the same length, else of the nearest longer length; -1 where there is none."""
