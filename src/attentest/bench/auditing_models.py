@@ -163,7 +163,8 @@ def _transformer_in_words(model: TransformerModel, kind: str) -> str:
     together = "the mean over heads" if kind in (ROW, *THROUGH_LAYERS) else "the sum over heads"
     heads = together if model.head is None else f"head {model.head}"
     if kind == ROW:
-        return f"{family}: {where}, {heads}, over {units} (this row only; words also reach the output past it)"
+        past = "this row only; words also reach the output past it"
+        return f"{family}: {where}, {heads}, over {units} ({past})"
     named = NAMES[kind][0]
     where = f"{named} from {where} down" if kind in THROUGH_LAYERS else f"{named} in {where}"
     return f"{family}: {where}, {heads}, over {units}"
