@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from attentest.bench.plan import MODEL_VERSION, READING_VERSION
 from attentest.corpus.sources import CORPORA
 from attentest.experiments.catalogue import EXPERIMENTS
 from attentest.experiments.contract import AbstractExperiment
@@ -240,3 +241,11 @@ def test_nothing_is_pickled_and_nothing_left_unfinished():
     )
     guilty = [str(path) for path in SOURCE.rglob("*.py") if forbidden.search(path.read_text())]
     assert not [path for path in guilty if "files.py" not in path and "local.py" not in path]
+
+
+def test_a_raised_version_says_what_it_costs_to_run_again():
+    table = (ROOT / "docs" / "versions.md").read_text()
+    written = dict(re.findall(r"^\| (.+?) \| (\d+) \| \w.+ \|$", table, flags=re.M))
+    stages = {"model": MODEL_VERSION, "reading": READING_VERSION}
+    stages |= {f"observation of `{name}`": kind.version for name, kind in EXPERIMENTS.items()}
+    assert written == {name: str(version) for name, version in stages.items()}
