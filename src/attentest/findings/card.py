@@ -29,3 +29,19 @@ class Card:
         told |= {"range": f"{between}, {self.unit}", "undefined when": self.undefined_when}
         told |= {"from": f"{brief(self.paper)}, {self.section}"}
         return notebook.table((self.measure, ""), told.items())
+
+
+# What a null holds fixed, what it breaks, and why that is the absence of explanation.
+OF_UNTRAINED = (
+    "It holds architecture, vectors and texts fixed and breaks what was learnt: a model that learnt"
+    " nothing has"
+    " nothing to explain."
+)
+OF_EXCHANGE = (
+    "It holds the weights and the states fixed and breaks which state has which weight: then attention cannot"
+    " have picked what matters."
+)
+OF_RANDOM_RANKING = (
+    "It holds the text and its units fixed and breaks their order: a ranking that knows nothing of the text"
+    " explains nothing."
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attentest.findings.card import Card
+from attentest.findings.card import OF_UNTRAINED, Card
 from attentest.findings.cards_ablation import ABLATION_CARDS
 from attentest.findings.cards_adversary import ADVERSARY_CARDS
 from attentest.findings.cards_communication import COMMUNICATION_CARDS
@@ -69,7 +69,7 @@ CARDS: dict[str, Card] = {
         range=(0.0, 1.0),
         direction="lower: the output depends less on which token gets which weight",
         null="the same on untrained models, in the group of the same name by their own predictions and"
-        " their own largest weights; untrained models have none",
+        f" their own largest weights; untrained models have none. {OF_UNTRAINED}",
         unit="total variation distance",
         paper="jain2019attention",
         section="4.2.1 Attention permutation; the means per bin and class are ours",
@@ -80,7 +80,7 @@ CARDS: dict[str, Card] = {
         formula="share of texts whose median output change is below 0.05",
         range=(0.0, 1.0),
         direction="higher: fewer outputs depend on which token gets which weight",
-        null="the same on untrained models, which have none",
+        null=f"the same on untrained models, which have none. {OF_UNTRAINED}",
         unit="share of texts",
         paper="jain2019attention",
         section="4.2.1 Attention permutation, where it is said of a figure; the threshold is ours",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from attentest.findings.card import Card
+from attentest.findings.card import OF_UNTRAINED, Card
 
 KINDS = {
     "uniform": ("uniform attention", "1 / units"),
     "permuted": ("permuted attention", "one random permutation of a, drawn for each text"),
 }
-NULL = "the same on untrained models, in the group of the same name; untrained models have none"
+NULL = f"the same on untrained models, in the group of the same name, which have none. {OF_UNTRAINED}"
 OURS = "ours, after Wiegreffe & Pinter (2019), who train under such attention"
 AFTER = {"uniform": OURS, "permuted": "ours; the paper takes the median of many permutations (4.2.1)"}
 PAPERS = {"uniform": "wiegreffe2019attention", "permuted": "jain2019attention"}

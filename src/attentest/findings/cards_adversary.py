@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from attentest.findings.card import Card
+from attentest.findings.card import OF_EXCHANGE, Card
 
 PAPER = "jain2019attention"
 SECTION = "4.2.2 Adversarial attention"
@@ -81,8 +81,7 @@ ADVERSARY_CARDS = {
         formula=f"mean over texts of {EMAX}: enumerated for two classes; the best value known for more",
         range=DIVERGENCE,
         direction=HIGHER,
-        null=f"the same with {SHUFFLED}: what geometry and length make of it. NaN at the allowed changes that"
-        " only the curve has",
+        null=f"the same with {SHUFFLED}. {OF_EXCHANGE} NaN at the allowed changes that only the curve has",
         unit=UNIT,
         paper=PAPER,
         section=f"{SECTION}; the optimum is ours",
@@ -93,7 +92,7 @@ ADVERSARY_CARDS = {
         formula=f"share of texts where {EMAX} exceeds 0.6",
         range=SHARE,
         direction="higher: more texts admit nearly disjoint attention",
-        null=f"the same with {SHUFFLED}",
+        null=f"the same with {SHUFFLED}. {OF_EXCHANGE}",
         unit="share of texts",
         paper=PAPER,
         section="ours; the paper says it of a figure",
@@ -105,7 +104,7 @@ ADVERSARY_CARDS = {
         " token that has least",
         range=SHARE,
         direction="1: the output forbids nothing",
-        null=f"the same with {SHUFFLED}",
+        null=f"the same with {SHUFFLED}. {OF_EXCHANGE}",
         unit="share of the attainable divergence",
         paper=PAPER,
         section="ours",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from attentest.findings.card import Card
+from attentest.findings.card import OF_RANDOM_RANKING, Card
 from attentest.findings.cards import CARDS
 from attentest.findings.cards_ablation import OURS
 from attentest.refusal import look_up
 
 PAPER = "deyoung2020eraser"
 SHARES = "1, 5, 10, 20 and 50 % of the units, at least one"
-RANDOM = "the mean over random rankings of the same texts"
+RANDOM = f"the mean over random rankings of the same texts. {OF_RANDOM_RANKING}"
 
 
 def _agreement() -> dict[str, Card]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from attentest.findings.attention_rate import rate_card
-from attentest.findings.card import Card
+from attentest.findings.card import OF_UNTRAINED, Card
 
 PAPER = "meister2021sparse"
 SHARE = (0.0, 1.0)
 CORRELATION = (-1.0, 1.0)
-UNTRAINED = "the same on untrained models, which have none"
+UNTRAINED = f"the same on untrained models, which have none. {OF_UNTRAINED}"
 ALIKE = "0: the two norms spread alike"
 UNSPREAD = "the text has one token, or no token has any (or one is not a number)"
 ENTROPY = "H(p) = -sum_i p_i ln p_i / ln T over the T tokens"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attentest.findings.card import Card
+from attentest.findings.card import OF_RANDOM_RANKING, Card
 from attentest.findings.explainers import ATTENTION, PAIRS, RANKINGS
 
 PAPER = "deyoung2020eraser"
@@ -79,7 +79,7 @@ def _faithfulness(ranking: str) -> Iterator[tuple[str, Card]]:
             formula=f"{mean} is predicted for the whole text; units are deleted{PUBLISHED}{SIGNED}",
             range=(-1.0, 1.0),
             direction=direction,
-            null="the same of random rankings of the same text",
+            null=f"the same of random rankings of the same text. {OF_RANDOM_RANKING}",
             unit="difference of probabilities",
             paper=PAPER,
             section="4.2, with AOPC",
@@ -109,7 +109,7 @@ def _plausibility(measure: str, ranking: str) -> Card:
         formula=f"mean over texts in which people marked words of {formula}; ranked by {TITLES[ranking]}",
         range=(0.0, 1.0),
         direction="higher: more of what people marked is on top, which does not say that the model used it",
-        null="the same with the ranking's own scores shuffled within the text",
+        null=f"the same with the ranking's own scores shuffled within the text. {OF_RANDOM_RANKING}",
         unit="share",
         paper=PAPER,
         section=section,

@@ -15,7 +15,12 @@ SETUP = (
     " of the i-th token's hidden state, Y the output (of two classes the logit in clusters, of more the"
     " predicted class); abar_i the mean i-th largest weight"
 )
-DEALT = "mean over draws in which each text's tokens are dealt to its ranks at random, one codebook for all"
+DEALT = (
+    "mean over draws in which each text's tokens are dealt to its ranks at random, one codebook for all (it"
+    " holds states, outputs and the weights of the ranks fixed and breaks which token has which rank, so a"
+    " rank"
+    " means nothing)"
+)
 NO_ORDER = "the model says the same of every text, attention is flat, or fewer than two ranks are compared"
 NO_TEXT = "no text is long enough, or the model says the same of every text, or attention is flat"
 AGREES = "higher: what is attended more tells more about the output"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from attentest.findings.card import Card
+from attentest.findings.card import OF_EXCHANGE, OF_RANDOM_RANKING, Card
 
 PAPER = "serrano2019attention"
 SECTION = "set removal to the first flip, with the rankings compared there"
@@ -37,7 +37,7 @@ ON = "over the texts that flip under all rankings (as published, under this one)
 NOT_COMPARED = "the text has one item, never flips under some ranking, or its output is not a number"
 NOT_ASKED = "the text has one item, or its output is not a number"
 NOT_SOLVED = "the decision is not affine, no removal that leaves an item flips it, or the text has one item"
-RANDOM = "the random ranking's on the same texts; for the random ranking itself, its own"
+RANDOM = f"the random ranking's on the same texts; for that ranking itself, its own. {OF_RANDOM_RANKING}"
 EXCHANGED = "the same where hidden states have changed places beneath the weights"
 SMALLEST = "the exact smallest set whose removal, leaving an item, puts another class strictly above"
 
@@ -133,7 +133,7 @@ def _difference(quantity: str, one: str, other: str) -> Card:
         formula=f"mean {ON} of the difference in {formula} {FIRST_FLIP}",
         range=(-1.0, 1.0),
         direction=f"below 0: the decision flips sooner {RANKINGS[one][0]}",
-        null=f"{EXCHANGED}, over the texts that flip under all rankings there, too",
+        null=f"{EXCHANGED}, over the texts that flip under all rankings there, too. {OF_EXCHANGE}",
         unit=f"difference in {unit}",
         paper=PAPER,
         section=SECTION,
@@ -169,7 +169,7 @@ REMOVAL_CARDS = {
         formula=f"mean over the texts that have one of the size of {SMALLEST} / items of positive weight",
         range=SHARE,
         direction="lower: the decision rests on fewer items",
-        null=EXCHANGED,
+        null=f"{EXCHANGED}. {OF_EXCHANGE}",
         unit="share of the items",
         paper=PAPER,
         section="ours: exact where the published search is by ranking",
@@ -181,7 +181,7 @@ REMOVAL_CARDS = {
         " items, as long as one is left, puts another class strictly above",
         range=SHARE,
         direction="higher: fewer decisions can be flipped by removal, whatever the ranking",
-        null=EXCHANGED,
+        null=f"{EXCHANGED}. {OF_EXCHANGE}",
         unit="share of texts",
         paper=PAPER,
         section="ours",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from attentest.findings.card import Card
+from attentest.findings.card import OF_EXCHANGE, Card
 
 PAPER = "serrano2019attention"
 PERCENT = (0.0, 100.0)
@@ -18,7 +18,7 @@ DRAWN = "r drawn from the other items (as published, a place of the text but the
 REMOVED = "an item's weight zeroed, the rest renormalised, hidden states held"
 EXCHANGED = (
     "the same where hidden states have changed places beneath the weights: what the size of the weights"
-    " alone brings about"
+    f" alone brings about. {OF_EXCHANGE}"
 )
 ONE_ITEM = "the text has one item, or attention or output is not a number"
 CELLS = {

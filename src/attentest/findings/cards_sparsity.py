@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from attentest.findings.attention_rate import rate_card
-from attentest.findings.card import Card
+from attentest.findings.card import OF_UNTRAINED, Card
 from attentest.findings.cards_dispersion import (
     CORRELATION,
     ENTROPY,
@@ -22,7 +22,7 @@ MODELS = (
     "; a group is a model: the trained one (overall), softmax, sparsegen by its lambda (0 is sparsemax), and"
     " the controls"
 )
-TWIN = "the same of the untrained model with the same projection, which itself has none"
+TWIN = f"the same of the untrained model with the same projection, which has none. {OF_UNTRAINED}"
 NO_NULL = "none: given weights have no scores of their own to be computed again; see tau-loo-held"
 OURS = "ours: scores have a free scale, so lambda does not tell how sparse attention is"
 GRADIENT = "||df / dx_i||_2, attention not held, f the probability of class 1, or of the likeliest of several"

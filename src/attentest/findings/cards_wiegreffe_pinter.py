@@ -39,6 +39,7 @@ CONTROLS = (
     "; in the groups of the controls, of an untrained model and one of shuffled labels against the base"
 )
 PERMUTED = "the base's own weights in random orders over its tokens"
+ORDERLESS = "It holds the set of weights fixed and breaks which token has which: they know no token."
 EXACT = "the strongest adversary: the furthest attention that changes the output by at most 0.01 (0.05 with a"
 EXACT += " query)"
 NO_ADVERSARY = f"{ONE_TOKEN}, the decision is not affine, or several classes make it too costly"
@@ -49,7 +50,7 @@ SEED_CARDS = {
         formula=f"mean over texts of the median over other seeds of JSD(a_seed, a_base){CONTROLS}",
         range=DIVERGENCE,
         direction="higher: attention depends more on the luck of training",
-        null=f"the same for {PERMUTED}; none for the controls",
+        null=f"the same for {PERMUTED}; none for the controls. {ORDERLESS}",
         unit=NATS,
         paper=PAPER,
         section=OF_SEEDS,
@@ -83,7 +84,7 @@ SEED_CARDS = {
         " token that has least",
         range=SHARE,
         direction="1: other seeds are as far away as attention can be",
-        null=f"the same for {PERMUTED}",
+        null=f"the same for {PERMUTED}. {ORDERLESS}",
         unit="share of the attainable divergence",
         paper=PAPER,
         section="ours",
@@ -116,7 +117,7 @@ SEED_CARDS = {
         formula=f"share of texts where the JSD of {EXACT} exceeds the median JSD over other seeds",
         range=SHARE,
         direction="higher: more texts on which an adversary says something",
-        null=f"the same for {PERMUTED} instead of the adversary",
+        null=f"the same for {PERMUTED} instead of the adversary. {ORDERLESS}",
         unit="share of texts",
         paper=PAPER,
         section="ours",
