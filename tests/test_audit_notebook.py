@@ -42,6 +42,7 @@ def test_it_holds_no_outputs_and_says_what_comes_before_every_step(notebook):
         assert cell.get("execution_count") is None and not cell.get("outputs")
 
 
+@pytest.mark.slow
 def test_it_runs_from_top_to_bottom(notebook, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}

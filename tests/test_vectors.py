@@ -319,6 +319,7 @@ def test_a_vector_file_of_the_data_directory_is_one_model_and_may_be_absent(tmp_
         run_study(only, str(tmp_path / "none"), data_dir=str(tmp_path), only_plan=True)
 
 
+@pytest.mark.slow
 def test_findings_of_other_vectors_are_told_apart_everywhere(tmp_path, data):
     path, store = toy_study(tmp_path, axes=AXES), str(tmp_path / "store")
     result = run_study(path, store, data_dir=str(data), engine="inline", device="cpu")
@@ -347,6 +348,7 @@ def test_findings_of_other_vectors_are_told_apart_everywhere(tmp_path, data):
     assert norms["random(1.0)"] > 5 * norms["random(0.1)"] > 0 and norms[min(norms)] > 0
 
 
+@pytest.mark.slow
 def test_the_rule_is_read_off_a_store(tmp_path):
     path = toy_study(tmp_path, axes='vectors = ["random(0.1)", "random(1.0)"]\nembedding = [6, "default"]')
     store = str(tmp_path / "store")
