@@ -226,7 +226,7 @@ def test_every_seed_has_its_own_texts_and_address_and_comes_when_it_is_asked_for
 
 
 def test_filters_and_a_brush_narrow_together_and_the_keys_stay_within(seen):
-    page = seen.go(TEXTS, "in.jsd=0.1~0.6&in.max_attention=0~1&label=no&in.tau_gradient=0.2~&whole=yes")
+    page = seen.go(TEXTS, "in.jsd=0.02~0.6&in.max_attention=0~1&label=no&in.tau_gradient=0.05~&whole=yes")
     brushable(page)
     data = page.evaluate("attentest.need('mine-bilstm-additive')")
     kept = [
@@ -234,8 +234,8 @@ def test_filters_and_a_brush_narrow_together_and_the_keys_stay_within(seen):
         for n, name in enumerate(data["ids"])
         if data["labels"][data["label"][n]] == "no"
         and data["whole"][n]
-        and 0.1 <= (data["numbers"]["jsd"][n] or -1) <= 0.6
-        and (data["numbers"]["tau_gradient"][n] or -1) >= 0.2
+        and 0.02 <= (data["numbers"]["jsd"][n] or -1) <= 0.6
+        and (data["numbers"]["tau_gradient"][n] or -1) >= 0.05
     ]
     assert 1 < len(kept) < 40
     expect(page.locator("table.texts tbody th bdi")).to_have_text(kept)
