@@ -98,22 +98,20 @@ class Victim:
         if self.process is None:
             self.process = self.start(*self.command, "--workers", "1")
 
-    def position(self):
-        """Epoch and step of the training's last save; None where there is none."""
-        for key in self.store._names("partial"):
-            if (found := Kept(self.store, key).load()) is not None:
-                return found[1]["epoch"], found[1]["step"]
-        return None
+    def positions(self):
+        """Epoch and step of the last save of each training: if one fails, the next begins."""
+        found = {key: Kept(self.store, key).load() for key in self.store._names("partial")}
+        return {key: (at[1]["epoch"], at[1]["step"]) for key, at in found.items() if at is not None}
 
     def next_save(self):
-        """The position of the first save from now on; None if the study ends before."""
-        before = self.position()
+        """The first training that saves from now on, with its position; none if the study ends before."""
+        before = self.positions()
         while self.process.poll() is None:
-            now = self.position()
-            if now not in (None, before):
-                return now
+            for key, now in self.positions().items():
+                if now != before.get(key):
+                    return {key: now}
             time.sleep(0.005)
-        return None
+        return {}
 
     def kill_run(self):
         """Kill the run, and wait until the workers it leaves behind are gone too."""
@@ -154,14 +152,15 @@ def check_killing(start, folder, rng, *, kills, epochs):
     undisturbed = start(*other.command, "--engine", "inline")
 
     victim = Victim(start, str(path), str(folder / "killed"))
-    finished, positions = {}, [(0, 0)]
+    finished, reached, positions = {}, {}, set()
     for _ in range(kills):
         victim.begin()
         if rng.random() < 0.8:
-            if (resumed := victim.next_save()) is not None:
+            for key, resumed in victim.next_save().items():
                 # Begun again from nothing, it would be back among the first steps.
-                assert resumed > positions[-1]
-                positions.append(resumed)
+                assert resumed > reached.get(key, (0, 0))
+                reached[key] = resumed
+                positions.add((key, resumed))
             time.sleep(rng.uniform(0, 0.3))
         else:
             time.sleep(
@@ -172,9 +171,10 @@ def check_killing(start, folder, rng, *, kills, epochs):
         else:
             victim.kill_worker()
         finished = check_after_a_kill(victim.store, finished)
-        if (kept := victim.position()) is not None:
-            assert kept >= positions[-1]
-            positions.append(kept)
+        for key, kept in victim.positions().items():
+            assert kept >= reached.get(key, (0, 0))
+            reached[key] = kept
+            positions.add((key, kept))
     status, said = victim.finish()
     assert status == 0 and said["failed"] == [] and said["done"] == said["cells"]
     check_after_a_kill(victim.store, finished)
@@ -183,7 +183,7 @@ def check_killing(start, folder, rng, *, kills, epochs):
     said, _ = undisturbed.communicate()
     assert undisturbed.returncode == 0 and len(json.loads(said)["findings"]) > 2
     assert data_files(victim.store.url) == data_files(other.store.url)
-    assert len(set(positions)) > kills // 2  # the kills did hit the training, again and again
+    assert len(positions) > kills // 2  # the kills did hit the training, again and again
 
 
 def test_a_study_killed_at_random_moments_ends_with_the_same_bytes(start, tmp_path, rng):
