@@ -127,3 +127,13 @@ class AttentionPool:
         return GivenAttention(
             found.masked_fill(without.view(*without.shape, *[1] * (found.ndim - 2)), float("nan")), scores
         )
+
+    def own_and_nulls(
+        self, model: AttentionModel, reading: Reading, rows: np.ndarray, draws: int, *, rng: torch.Generator
+    ) -> GivenAttention:
+        """The reading's own attention, then so many swapped and as many permuted draws."""
+        return GivenAttention.joined(
+            GivenAttention.own(reading),
+            self.swapped(model, reading, rows, draws, rng=rng),
+            GivenAttention.permuted(reading, draws, rng=rng),
+        )

@@ -159,11 +159,7 @@ class NullDraws:
 
     def given(self, reading: Reading, rows: np.ndarray, rng: torch.Generator) -> GivenAttention:
         """The model's own attention, then the draws of both."""
-        return GivenAttention.joined(
-            GivenAttention.own(reading),
-            self.pool.swapped(self.model, reading, rows, self.draws, rng=rng),
-            GivenAttention.permuted(reading, self.draws, rng=rng),
-        )
+        return self.pool.own_and_nulls(self.model, reading, rows, self.draws, rng=rng)
 
     def columns(self, reading: Reading, given: GivenAttention, drawn: Mapping[str, Ranked]) -> Columns:
         """The mean tau over the draws of each null; of leave-one-out of words also the own weights'."""

@@ -135,11 +135,7 @@ class Importance(AbstractBesideControls):
         """The model's own attention, then the draws of both nulls."""
         with torch.no_grad():
             reading = model.read_distinct(batch)
-        return GivenAttention.joined(
-            GivenAttention.own(reading),
-            pool.swapped(model, reading, rows, self.nulls, rng=rng),
-            GivenAttention.permuted(reading, self.nulls, rng=rng),
-        )
+        return pool.own_and_nulls(model, reading, rows, self.nulls, rng=rng)
 
     def _nulls(self, own: Importances, given: GivenAttention) -> Columns:
         assert own.gradient_under is not None and own.loo_under is not None
