@@ -7,9 +7,9 @@ import importlib.util
 import numpy as np
 import torch
 
-from attentest.bench.auditing_subject import HeadsTogether
 from attentest.evidence.decisions import attended, in_double, without
 from attentest.evidence.permutation import orders
+from attentest.experiments.audit.subject import HeadsTogether
 from attentest.experiments.removal import measured
 from attentest.model.reader import readings
 from attentest.model.seam import AttentionModel, Reading

@@ -12,14 +12,14 @@ import pytest
 import torch
 
 import attentest as at
-from attentest.bench.auditing import audited, spread
-from attentest.bench.auditing_ablation import ablated
-from attentest.bench.auditing_questions import BUDGETS, QUESTIONS
-from attentest.bench.auditing_rankings import agreed, erased, marked
-from attentest.bench.auditing_subject import Audited, on_the_bench, untrained
 from attentest.evidence.erasure import leave_one_out
 from attentest.evidence.explainers import Effort
 from attentest.evidence.traded_importance import traded_gradient
+from attentest.experiments.audit.ablation import ablated
+from attentest.experiments.audit.questions import BUDGETS, QUESTIONS
+from attentest.experiments.audit.rankings import agreed, erased, marked
+from attentest.experiments.audit.run import audited, spread
+from attentest.experiments.audit.subject import Audited, on_the_bench, untrained
 from attentest.experiments.permutation import Permutation
 from attentest.findings.audit_means import EXPLAINERS
 from attentest.findings.comparison import kendall, total_variation

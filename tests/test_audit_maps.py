@@ -8,17 +8,17 @@ import pytest
 import torch
 
 import attentest as at
-from attentest.bench import auditing_maps
-from attentest.bench.auditing_map_rows import map_dispersion, map_importance
-from attentest.bench.auditing_maps import NAMES, Mapped, answering
-from attentest.bench.auditing_models import attention_in_words, fetched, taken_in
-from attentest.bench.auditing_questions import BUDGETS, QUESTIONS, Auditing
-from attentest.bench.auditing_rankings import agreed, erased, marked
-from attentest.bench.auditing_subject import Audited, HeadsTogether, on_the_bench, untrained
 from attentest.cli import run
 from attentest.evidence.erasure import leave_one_out
 from attentest.evidence.explainers import Effort
 from attentest.evidence.gradient import gradients
+from attentest.experiments.audit import maps as auditing_maps
+from attentest.experiments.audit.map_rows import map_dispersion, map_importance
+from attentest.experiments.audit.maps import NAMES, Mapped, answering
+from attentest.experiments.audit.models import attention_in_words, fetched, taken_in
+from attentest.experiments.audit.questions import BUDGETS, QUESTIONS, Auditing
+from attentest.experiments.audit.rankings import agreed, erased, marked
+from attentest.experiments.audit.subject import Audited, HeadsTogether, on_the_bench, untrained
 from attentest.findings import dispersion
 from attentest.findings.comparison import kendall
 from attentest.findings.criteria import judged

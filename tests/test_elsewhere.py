@@ -8,8 +8,6 @@ import pandas as pd
 import pytest
 import torch
 
-from attentest.bench.auditing_questions import BUDGETS, QUESTIONS, Auditing
-from attentest.bench.auditing_subject import Audited, on_the_bench
 from attentest.corpus.batch import Batch
 from attentest.evidence.dealt import dealt
 from attentest.evidence.decisions import attended, overtaken, predicted
@@ -20,6 +18,8 @@ from attentest.evidence.hidden_importance_foreign import by_asking, free_gradien
 from attentest.evidence.influence import Positions, influence
 from attentest.evidence.permutation import orders
 from attentest.evidence.single_removal import exchanged
+from attentest.experiments.audit.questions import BUDGETS, QUESTIONS, Auditing
+from attentest.experiments.audit.subject import Audited, on_the_bench
 from attentest.experiments.dispersion import Dispersion
 from attentest.experiments.importance import Importance
 from attentest.experiments.removal import Removal

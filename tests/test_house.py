@@ -42,8 +42,8 @@ MAY_IMPORT = {
     "cli_corpora": {"cli_shared", "corpus", "figures"},
     "web": {"report", "store"},
     "live": {"bench", "evidence", "model", "corpus", "findings", "store"},
-    "auditor": {"bench", "corpus", "findings", "model", "report"},
-    "cli_audit": {"auditor", "bench", "cli_shared", "corpus", "figures", "report"},
+    "auditor": {"experiments", "corpus", "findings", "model", "report"},
+    "cli_audit": {"auditor", "experiments", "cli_shared", "corpus", "figures", "report"},
     "cli_results": {"cli_shared", "corpus", "figures", "report", "store"},
     "cli_store": {"cli_shared", "figures", "report", "store"},
     "cli_serve": {"cli_results", "cli_shared", "corpus", "live", "store", "web"},
@@ -77,7 +77,7 @@ def imports(path):
 
 
 def files_of(part):
-    return [file for file in (SOURCE / f"{part}.py", *SOURCE.glob(f"{part}/*.py")) if file.exists()]
+    return [file for file in (SOURCE / f"{part}.py", *SOURCE.glob(f"{part}/**/*.py")) if file.exists()]
 
 
 @pytest.mark.parametrize("part", MAY_IMPORT)

@@ -14,13 +14,13 @@ from torch import nn
 
 import attentest as at
 from attentest.bench import verbs
-from attentest.bench.auditing_digest import audited_digest
 from attentest.bench.conclusion import conclude_all, list_cells
 from attentest.bench.kept import Kept
 from attentest.bench.plan import Planner
 from attentest.bench.verbs import run_one, run_study, train_one
 from attentest.bench.work import device_of
 from attentest.cli import run
+from attentest.experiments.audit.digest import audited_digest
 from attentest.findings.claims import Claim
 from attentest.findings.judging import Evidence, judged
 from attentest.model.adapter import AdaptedModel

@@ -11,10 +11,10 @@ from typing import Any
 
 import pandas as pd
 
-from attentest.bench.auditing import Audit, Watcher, audited
-from attentest.bench.auditing_digest import audited_digest
-from attentest.bench.auditing_models import attention_in_words, taken_in
 from attentest.corpus.example import Corpus, Example
+from attentest.experiments.audit.digest import audited_digest
+from attentest.experiments.audit.models import attention_in_words, taken_in
+from attentest.experiments.audit.run import Audit, Watcher, audited
 from attentest.findings.cards_audit import audit_card
 from attentest.findings.criteria import Judgement, judged
 from attentest.model.seam import AttentionModel

@@ -44,9 +44,9 @@ def audit(
 ) -> None:
     """Is this model's attention an explanation? Evidence, criterion by criterion."""
     from attentest.auditor import audit as ask
-    from attentest.bench.auditing import check_budget
-    from attentest.bench.auditing_models import fetched
     from attentest.corpus.table import read_table
+    from attentest.experiments.audit.models import fetched
+    from attentest.experiments.audit.run import check_budget
     from attentest.figures.progress import counting
     from attentest.report.audited import check_out
 

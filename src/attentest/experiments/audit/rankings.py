@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from attentest.bench.auditing_maps import answering
 from attentest.evidence.concordance import count_on
 from attentest.evidence.explainers import Effort, explain
 from attentest.evidence.faithfulness import faithfulness, random_scores
+from attentest.experiments.audit.maps import answering
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.rows import begun
 from attentest.findings.audit_means import ERASED, EXPLAINERS, MARKED

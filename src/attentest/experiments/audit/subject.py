@@ -11,11 +11,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attentest.bench.auditing_around import AroundTransformer
-from attentest.bench.auditing_maps import Mapped, Vectors
 from attentest.corpus.batch import Batch, IndexedSplit
 from attentest.corpus.example import Example
 from attentest.corpus.vocabulary import Vocabulary
+from attentest.experiments.audit.around import AroundTransformer
+from attentest.experiments.audit.maps import Mapped, Vectors
 from attentest.experiments.contract import Subject
 from attentest.model.adapter import AdaptedModel
 from attentest.model.foreign import ForeignModel, Variants, label_numbers

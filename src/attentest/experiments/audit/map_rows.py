@@ -13,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from attentest.bench.auditing_maps import Mapped
 from attentest.corpus.batch import buckets
+from attentest.experiments.audit.maps import Mapped
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.dispersion import Attended, spreads
 from attentest.experiments.importance import Importances, agreement

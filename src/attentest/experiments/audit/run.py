@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from attentest.bench.auditing_questions import BUDGETS, QUESTIONS, Auditing, Budget
-from attentest.bench.auditing_subject import Audited, on_the_bench, untrained
 from attentest.corpus.example import Example
+from attentest.experiments.audit.questions import BUDGETS, QUESTIONS, Auditing, Budget
+from attentest.experiments.audit.subject import Audited, on_the_bench, untrained
 from attentest.findings.record import Finding, to_frame
 from attentest.model.seam import AttentionModel
 from attentest.refusal import Refusal, look_up

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from attentest.bench.auditing_ablation import ablated
-from attentest.bench.auditing_around import AroundTransformer
-from attentest.bench.auditing_map_rows import NOT_OF_MAPS, map_dispersion, map_importance
-from attentest.bench.auditing_maps import Mapped, cannot_be_given
-from attentest.bench.auditing_rankings import agreed, erased, marked
-from attentest.bench.auditing_subject import Audited
 from attentest.evidence.explainers import Effort
 from attentest.experiments.adversary import Adversary
 from attentest.experiments.answers import answered
+from attentest.experiments.audit.ablation import ablated
+from attentest.experiments.audit.around import AroundTransformer
+from attentest.experiments.audit.map_rows import NOT_OF_MAPS, map_dispersion, map_importance
+from attentest.experiments.audit.maps import Mapped, cannot_be_given
+from attentest.experiments.audit.rankings import agreed, erased, marked
+from attentest.experiments.audit.subject import Audited
 from attentest.experiments.contract import Row
 from attentest.experiments.dispersion import Dispersion
 from attentest.experiments.importance import Importance

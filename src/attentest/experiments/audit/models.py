@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attentest.bench.auditing_maps import NAMES, Mapped
+from attentest.experiments.audit.maps import NAMES, Mapped
 from attentest.model.adapter import METHODS, AdaptedModel
 from attentest.model.files import load
 from attentest.model.foreign import ForeignModel

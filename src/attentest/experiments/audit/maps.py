@@ -16,8 +16,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attentest.bench.auditing_around import AroundTransformer
 from attentest.corpus.batch import Batch
+from attentest.experiments.audit.around import AroundTransformer
 from attentest.model.foreign import Variants
 from attentest.model.seam import AttentionModel, Reading
 from attentest.model.transformer_maps import THROUGH_LAYERS, check_kind, map_of
