@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from torch import nn
 
+from attentest.model.constructed import is_constructed
+from attentest.model.constructed_network import encoder_for
 from attentest.model.encoders import Convolutional, Encoder, Recurrent, TokenWise, Transformer
 from attentest.model.hierarchy import Hierarchical
 
@@ -77,3 +79,8 @@ ENCODERS: dict[str, Callable[[int, int, str], Encoder | Hierarchical]] = {
     "han-conv": _han(_conv),
     "han-identity": _han(_identity),
 }
+
+
+def make_encoder(name: str, emb: int, hidden: int, sizes: str) -> Encoder | Hierarchical:
+    """The encoder of that name, or of that construction."""
+    return encoder_for(name) if is_constructed(name) else ENCODERS[name](emb, hidden, sizes)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from attentest.corpus.marks import RATIONALE, vocabulary_of
 from attentest.model.attention import ATTENTIONS, LAST_STATE
 from attentest.model.catalogue import ENCODERS
+from attentest.model.constructed import Constructed, is_constructed
 from attentest.model.decoder import DECODERS
 from attentest.model.log_odds import LOG_ODDS
 from attentest.model.losses import IMITATE, IMPERMISSIBLE, TASK, Loss
@@ -57,7 +58,7 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         _check_values(vars(self))
-        look_up(self.encoder, ENCODERS, "encoder")
+        _check_encoder(self)
         look_up(self.attention, ATTENTIONS, "attention")
         projection = Projection.parse(self.projection)
         if self.decoder is not None:
@@ -156,6 +157,25 @@ def _check_values(values: Mapping[str, Any]) -> None:
         least, most = WHOLE.get(name, (0, 0))
         if name in WHOLE and not (type(value) is int and least <= value <= most):
             raise _wrong(name, value, f"a whole number from {least} to {most}")
+
+
+def _check_encoder(config: ModelConfig) -> None:
+    """A name of the catalogue, or a construction: its scores are read by unscaled dot attention."""
+    if not is_constructed(config.encoder):
+        look_up(config.encoder, ENCODERS, "encoder")
+        return
+    Constructed.parse(config.encoder)
+    read_by = (config.attention, config.projection)
+    if read_by != CONSTRUCTED_WITH:
+        raise Refusal(
+            f"encoder {config.encoder!r}",
+            got=f"the attention {config.attention!r} with the projection {config.projection!r}",
+            needs="the attention dot-unscaled with the projection softmax, which read its scores as they are",
+            way_out="Write so, or choose another encoder.",
+        )
+
+
+CONSTRUCTED_WITH = ("dot-unscaled", "softmax")
 
 
 def _check_reset(config: ModelConfig) -> None:

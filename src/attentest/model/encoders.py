@@ -10,6 +10,7 @@ there is no attention.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -176,4 +177,15 @@ def sinusoids(places: int, width: int, device: torch.device) -> Float[Tensor, "p
     return torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)[:, :width]
 
 
-Encoder = Recurrent | Convolutional | TokenWise | Transformer
+class AbstractTextEncoder(nn.Module, ABC):
+    """An encoder of which nothing is known but that it needs no markers: no fast road applies."""
+
+    contextual = False
+    width: int
+
+    @abstractmethod
+    def forward(self, rows: Rows, places: Places, present: Present) -> Encoded:
+        """The states of every token."""
+
+
+Encoder = Recurrent | Convolutional | TokenWise | Transformer | AbstractTextEncoder

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from attentest.corpus.word2vec import width_of
 from attentest.model.attention import LAST_STATE
 from attentest.model.config import ModelConfig
+from attentest.model.constructed import is_constructed
+from attentest.model.constructed_network import WIDTH
 from attentest.model.log_odds import LOG_ODDS
 from attentest.refusal import Refusal, look_up
 
@@ -92,6 +94,8 @@ def resolved(config: ModelConfig, *, family: str, classes: int, has_query: bool)
     if config.encoder.removeprefix("han-") in ("bigru", "conv"):
         hidden = SERRANO_HIDDEN
     _check_hierarchy(config.encoder, has_query=has_query)
+    if is_constructed(config.encoder):
+        config = untrainable(config, has_query=has_query)
     open_settings = {
         "decoder": decoder,
         "hidden": hidden,
@@ -104,6 +108,18 @@ def resolved(config: ModelConfig, *, family: str, classes: int, has_query: bool)
         written["embedding"] = width_of(config.vectors, config.embedding or protocol.embedding)
         written["vectors"] = f"word2vec({written['embedding']})"
     return replace(config, **written)
+
+
+def untrainable(config: ModelConfig, *, has_query: bool) -> ModelConfig:
+    """A construction: its parameters follow from its name and its seed, and nothing is trained."""
+    if has_query or config.epochs:
+        raise Refusal(
+            f"encoder {config.encoder!r}",
+            got="a corpus with a query" if has_query else f"{config.epochs} epochs",
+            needs="single texts and no training: its parameters are set by its rule",
+            way_out="Use planted-reviews, and leave epochs out.",
+        )
+    return replace(config, epochs=0, embedding=WIDTH, vectors="random(0)")
 
 
 def _scale(family: str, attention: str) -> float:

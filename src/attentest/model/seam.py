@@ -20,7 +20,7 @@ from attentest import notebook
 from attentest.corpus.batch import Batch
 from attentest.corpus.vocabulary import END, PAD, START, Vocabulary
 from attentest.model.attention import ATTENTIONS
-from attentest.model.catalogue import ENCODERS
+from attentest.model.catalogue import make_encoder
 from attentest.model.config import ModelConfig
 from attentest.model.decoder import DECODERS, Affine
 from attentest.model.encoders import Encoded, Encoder
@@ -105,9 +105,9 @@ class AttentionModel(nn.Module):
         self.guide = guide
         self.record: Any = None  # how the training went, where there was one
         self.embedding = nn.Embedding(len(vocabulary), config.embedding, padding_idx=PAD, sparse=True)
-        encoder = ENCODERS[config.encoder]
-        self.encoder = encoder(config.embedding, config.hidden, config.sizes)
-        self.query_encoder = encoder(config.embedding, config.hidden, config.sizes) if has_query else None
+        made = config.encoder, config.embedding, config.hidden, config.sizes
+        self.encoder = make_encoder(*made)
+        self.query_encoder = make_encoder(*made) if has_query else None
         scorer = ATTENTIONS[config.attention]
         self.attention = None if scorer is None else scorer(self.encoder.width, has_query)
         if config.attention == LOG_ODDS:
