@@ -70,7 +70,7 @@ def test_the_labels_follow_from_the_rule(name, seed, two):
     taus = [tau(rule.weights(text), rule.contributions(text)) for text in texts]
     pointing = np.nanmean(taus) if np.isfinite(taus).any() else 0.0
     depending = np.mean([rule.at_corners(text).mean() for text in texts])
-    assert (pointing >= POINTS) == of.pointer and (of.pointer or pointing < 0.3)
+    assert (pointing >= POINTS) == of.pointer and (of.pointer or pointing < 0.6)
     assert (depending >= DEPENDS) == of.mechanism and (of.mechanism or depending < 1e-6)
 
 

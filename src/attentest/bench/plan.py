@@ -132,11 +132,9 @@ class Planner:
     ) -> Cell:
         """What the experiment sees of this model and the siblings it asks for."""
         subject = self.model(config, corpus, where)
-        inputs = {
-            "corpus": corpus.key,
-            "model": subject.key,
-            "reading": self.reading(subject, corpus).key,
-        }
+        inputs = {"corpus": corpus.key, "model": subject.key}
+        if step.reads:
+            inputs["reading"] = self.reading(subject, corpus).key
         known = {"subject": subject}
         for name, wanted in step.siblings(config).items():
             known[name] = self.model(self._bound(wanted, known, corpus), corpus, where)

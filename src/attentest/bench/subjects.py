@@ -47,7 +47,7 @@ class Stored(Sources):
         self.store, self.device = store, device
         self.loaded: dict[str, str] = {}  # role -> digest of the parameters
         self.keys = {"trained": cell.inputs["model"]}
-        self.reading = cell.inputs["reading"]
+        self.reading = cell.inputs.get("reading", "")  # where the experiment asks for one
         self.corpus = cell.inputs["corpus"]
         for role, key in cell.inputs.items():
             if role.startswith("sibling."):

@@ -30,12 +30,13 @@ from attentest.experiments.catalogue import experiment
 from attentest.experiments.contract import Subject
 from attentest.model.building import build
 from attentest.model.config import ModelConfig
+from attentest.model.constructed import is_constructed
 from attentest.model.files import to_files
 from attentest.model.imitation import Said
 from attentest.model.provenance import parameters_digest
 from attentest.model.rates import best, candidates, merit, named
 from attentest.model.seam import AttentionModel
-from attentest.model.training import Progress, Training
+from attentest.model.training import Progress, Record, Training
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell, short
 from attentest.store.provenance import Provenance
@@ -81,6 +82,8 @@ def train_model(cell: Cell, store: Store, device: str, report: Report) -> Made:
     if candidates(ModelConfig.of(cell.config)):
         return chosen_model(cell, store, device)
     model, corpus, base = untrained(cell, store, device)
+    if is_constructed(model.config.encoder):
+        return made_model(model, asdict(Record()))
     with whole_steps() as let_go:
         training = Training(
             model,

@@ -78,6 +78,7 @@ class AbstractExperiment(ABC):
     name: ClassVar[str]
     cite: ClassVar[str]
     version: ClassVar[int]
+    reads: ClassVar[bool] = True  # whether it needs the stored readings of the test split
     # Parameters that are younger than the first keys: at their defaults, which change nothing, they stay out.
     later: ClassVar[frozenset[str]] = frozenset()
 

@@ -175,6 +175,7 @@ CONSTRUCTIONS: Mapping[str, Construction] = {
     "soft": _used("every", "right", 2.0, 6.5, "every word counts a little; attention is soft"),
     # The output depends on attention, which points elsewhere.
     "random-word": _used("graded", "word", 1.0, 26.0, "attention is drawn for each word"),
+    "random-loud": _used("every", "word", 0.4, 7.0, "every word counts; attention is drawn for each word"),
     "random-position": _used("graded", "position", 1.0, 20.0, "attention is drawn for each place"),
     "random-text": _used("graded", "text", 1.0, 20.0, "attention is drawn anew for each text"),
     "smooth": _used("graded", "smooth", 2.0, 19.0, "attention is a wave along the text"),

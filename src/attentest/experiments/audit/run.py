@@ -20,7 +20,7 @@ from attentest.model.seam import AttentionModel
 from attentest.refusal import Refusal, look_up
 
 Watcher = Callable[[int, int], None]  # how many questions are done, of how many
-SEED = 0  # of every draw: the same audit again gives the same numbers
+SEED = 0  # of every draw, unless another is given: the same audit again gives the same numbers
 SHUFFLED = "Training again on shuffled labels is no part of an audit: it would need the training data."
 
 
@@ -36,6 +36,7 @@ class Audit:
     findings: list[Finding] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)  # by question or control, why
+    skipped: dict[str, str] = field(default_factory=dict)  # of these, the questions that the budget left out
     empty: dict[str, str] = field(default_factory=dict)  # by experiment/measure, why no text has a value
 
     @property
@@ -49,21 +50,26 @@ def audited(
     examples: Sequence[Example],
     budget: str = "standard",
     watcher: Watcher | None = None,
+    *,
+    questions: Sequence[str] = tuple(QUESTIONS),
+    seed: int = SEED,
 ) -> Audit:
     """Ask every question; one that this model or these texts do not allow is left out, with its reason."""
     allowed = check_budget(budget)
+    for name in questions:
+        look_up(name, QUESTIONS, "question of an audit")
     model, chosen = on_the_bench(model), spread(examples, allowed.texts)
     subject = Audited(model, chosen)
     subject.texts  # noqa: B018 - whatever is wrong with the texts is said before anything is measured
     ids = tuple(example.id for example in chosen)
     found = Audit(len(chosen), len(examples), budget, model.labels, ids)
     audit = Auditing(subject, _twin(subject, found), allowed)
-    for number, name in enumerate(QUESTIONS):
+    for number, name in enumerate(questions):
         if watcher is not None:
-            watcher(number, len(QUESTIONS))
-        _ask(name, audit, found)
+            watcher(number, len(questions))
+        _ask(name, audit, found, seed)
     if watcher is not None:
-        watcher(len(QUESTIONS), len(QUESTIONS))
+        watcher(len(questions), len(questions))
     return found
 
 
@@ -100,20 +106,21 @@ def _twin(subject: Audited, found: Audit) -> Audited | None:
     return subject.untrained(twin)
 
 
-def _ask(name: str, audit: Auditing, found: Audit) -> None:
+def _ask(name: str, audit: Auditing, found: Audit, seed: int) -> None:
     question, begun = QUESTIONS[name], time.monotonic()
     number = list(QUESTIONS).index(name)
     try:
         question.check(name, audit)
         if name in audit.budget.without:
-            found.left_out[name] = f"The budget {found.budget!r} leaves it out; {_enough(name)} has it."
+            found.skipped[name] = f"The budget {found.budget!r} leaves it out; {_enough(name)} has it."
+            found.left_out[name] = found.skipped[name]
             return
-        rows = pd.DataFrame(question.observe(audit, np.random.default_rng([SEED, number])))
+        rows = pd.DataFrame(question.observe(audit, np.random.default_rng([seed, number])))
     except Refusal as refusal:
         found.left_out[name] = str(refusal)
         return
     rows["seed"] = SEED
-    findings = question.conclude(rows, mode="corrected", rng=np.random.default_rng([SEED, number, 1]))
+    findings = question.conclude(rows, mode="corrected", rng=np.random.default_rng([seed, number, 1]))
     found.findings += [finding for finding in findings if finding.n]
     found.seconds[name] = round(time.monotonic() - begun, 3)
     empty = _empty(findings, audit.lacks(name))

@@ -18,6 +18,7 @@ from attentest.experiments.audit.around import AroundTransformer
 from attentest.experiments.audit.maps import Mapped, Vectors
 from attentest.experiments.contract import Subject
 from attentest.model.adapter import AdaptedModel
+from attentest.model.constructed import is_constructed
 from attentest.model.foreign import ForeignModel, Variants, label_numbers
 from attentest.model.log_odds import LogOddsAttention
 from attentest.model.seam import AttentionModel, Reading
@@ -137,8 +138,10 @@ def untrained(model: AttentionModel) -> AttentionModel | None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         if isinstance(model, TransformerModel):
-            return _fresh_transformer(model)
+            return None if is_constructed(model.config.encoder) else _fresh_transformer(model)
         if isinstance(model, ForeignModel) or isinstance(model.attention, LogOddsAttention):
+            return None
+        if is_constructed(model.config.encoder):  # nothing was learnt that could be forgotten
             return None
         return _fresh(model)
 

@@ -1,0 +1,38 @@
+"""How often is each test right? Audits of models whose truth is known, by construction or by brute force.
+
+Two questions have a known answer for every construction: does attention *point* at the words that the output
+comes from, and is it a *mechanism*, so that the output depends on the weights? An audit of such a model is one
+draw: other texts, other random numbers. What its tests say is held against the answer.
+
+The margins of an audit's criteria come from here, by a rule that was written down before the first run. Two
+constructions of each quadrant set them: the margin of a test is the middle between the largest mean effect of
+those for which the answer is no and the smallest of those for which it is yes. All other constructions
+confirm: 200 audits of each, at most 15 supported where the answer is no, at least 180 where it is yes. A test
+without a gap between the two, or a criterion that misses the bar, is shown and not judged.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+NAME = "calibration"
+Question = Literal["pointer", "mechanism"]
+QUESTIONS: tuple[Question, ...] = ("pointer", "mechanism")
+
+# The columns of a row: one test of one audit. `id` is experiment/measure of the audit's finding.
+NUMBERS = ("estimate", "error", "freedom", "null", "n")
+TRUTH = ("points", "depends")  # tau of weights and contributions; change of output at the corners
+COLUMNS = ("seed", "subject", "id", *NUMBERS, *TRUTH)
+
+# Which constructions set the margins, two of each quadrant; all others confirm. Fixed before the first run.
+SETTING = frozenset(
+    {
+        *("graded", "selector"),  # points, and the output depends on it
+        *("random-loud", "random-word"),  # the output depends on it
+        *("idle-sum", "idle-blind"),  # points
+        *("idle-random-word", "idle-uniform"),  # neither
+    }
+)
+AUDITS = 200  # of each construction, at the reference knobs
+FALSE_SUPPORTS = 15  # at most: more would be significantly above 5 %
+TRUE_SUPPORTS = 180  # at least, where the answer is yes

@@ -1,0 +1,86 @@
+"""One audit of a model whose truth is known: every finding of it, beside the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+
+from attentest.corpus.example import Example
+from attentest.experiments.audit.questions import QUESTIONS
+from attentest.experiments.audit.run import audited, check_budget
+from attentest.experiments.calibration import NAME
+from attentest.experiments.calibration.truth import Truth, truth_of
+from attentest.experiments.contract import AbstractExperiment, Row, Subject
+from attentest.model.config import ModelConfig
+from attentest.refusal import Refusal, look_up
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Calibration(AbstractExperiment):
+    """An audit of `texts` texts of the test split, drawn by the seed, with an audit's budget.
+
+    One row per finding over all texts: `estimate`, its standard `error` and degrees of `freedom`, its `null`
+    and `n`; and in every row the truth, `points` and `depends`. `questions` names some of the audit's
+    questions, separated by blanks; empty means all that the budget has.
+    """
+
+    name: ClassVar[str] = NAME
+    cite: ClassVar[str] = "jacovi2020towards"
+    version: ClassVar[int] = 1
+    reads: ClassVar[bool] = False
+
+    texts: int = 200
+    budget: str = "standard"
+    questions: str = ""
+
+    def __post_init__(self) -> None:
+        check_budget(self.budget)
+        for name in self.questions.split():
+            look_up(name, QUESTIONS, "question of an audit")
+        if self.texts < 2:
+            raise Refusal(
+                "experiment calibration",
+                got=f"{self.texts} texts",
+                needs="at least 2",
+                way_out="200 are the default.",
+            )
+
+    def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:
+        """None: an audit makes its own untrained twin where there can be one."""
+        return {}
+
+    def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
+        """One row per finding of the audit."""
+        examples = self._drawn(subject, rng)
+        asked = tuple(self.questions.split()) or tuple(QUESTIONS)
+        seed = int(rng.integers(2**31))
+        found = audited(subject.model, examples, self.budget, questions=asked, seed=seed)
+        truth: Truth = truth_of(subject.model, examples)
+        for finding in found.findings:
+            if finding.group == "overall":
+                yield {
+                    "subject": subject.name,
+                    "id": f"{finding.experiment}/{finding.measure}",
+                    "estimate": finding.estimate,
+                    "error": finding.error,
+                    "freedom": finding.freedom,
+                    "null": finding.null,
+                    "n": finding.n,
+                    "points": truth.points,
+                    "depends": truth.depends,
+                }
+
+    def _drawn(self, subject: Subject, rng: np.random.Generator) -> Sequence[Example]:
+        there = subject.corpus.test
+        if len(there) < self.texts:
+            raise Refusal(
+                "experiment calibration",
+                got=f"{self.texts} texts of a test split of {len(there)}",
+                needs="as many texts as are asked about",
+                way_out="Ask for fewer, or name the corpus planted-reviews(test=...) with more.",
+            )
+        return [there[place] for place in np.sort(rng.choice(len(there), self.texts, replace=False))]
