@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ from attentest.report.stored import Stored
 from attentest.report.verdicts import judged
 from attentest.store import findings_file
 from attentest.store.cell import canonical
-from attentest.store.findings_file import CellRows, decode, encode, sealed
+from attentest.store.findings_file import LATER, CellRows, decode, encode, sealed
 from attentest.store.importing import COLUMNS, checksum, import_findings
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet, to_parquet
@@ -129,6 +130,42 @@ def test_an_imported_finding_has_its_key_its_settings_and_its_bytes(real):
 
 def test_the_columns_are_those_of_a_finding():
     assert COLUMNS == FINDING_COLUMNS and [*COLUMNS] == [*FINDING_COLUMNS]
+
+
+def of_the_first_format(file):
+    """The file as it was written before findings had the columns error, freedom and by_seed."""
+    table = pq.read_table(file).drop_columns([*LATER])
+    sums = []
+    for cell in cells_of(file):
+        rows = {name: values for name, values in cell.rows.items() if name not in LATER}
+        sums += [checksum(CellRows(cell.shared, rows))] * len(cell)
+    table = table.set_column(table.column_names.index("checksum"), "checksum", [sums])
+    return written(
+        table.replace_schema_metadata(findings_file.SCHEMA.metadata | {b"attentest": b"findings 1"})
+    )
+
+
+def test_a_file_of_the_first_format_is_read_with_the_columns_it_has(real, tmp_path):
+    (tmp_path / "first.parquet").write_bytes(of_the_first_format(real / "toy.parquet"))
+    import_findings(tmp_path / "first.parquet", str(tmp_path / "store"))
+    here, there = Store(real / "store"), Store(tmp_path / "store")
+    for key in findings_of(real / "store"):
+        ours, theirs = (from_parquet(store.read(key, "findings.parquet")) for store in (here, there))
+        pd.testing.assert_frame_equal(theirs, ours.drop(columns=[*LATER]))
+    tables = [finding.table for finding in Stored(there).every]
+    assert all([*table] == [*COLUMNS] and set(table["by_seed"]) == {""} for table in tables)
+    # Exported again they have the new columns, empty, and are still the same findings.
+    export_findings(there.url, tmp_path / "again.parquet")
+    assert import_findings(tmp_path / "again.parquet", there.url)["written"] == 0
+    assert import_findings(tmp_path / "again.parquet", str(tmp_path / "third"))["written"] == 2
+
+
+def test_results_that_were_published_are_still_read():
+    files = sorted((Path(__file__).parents[1] / "results").glob("*.parquet"))
+    assert files
+    for file in files:
+        cell = cells_of(file)[0]
+        assert checksum(cell) == cell.shared["checksum"] and len(cell) > 1
 
 
 def test_what_a_finding_was_made_from_is_described_and_not_whole(real):
@@ -480,8 +517,12 @@ def foreign_files(real):
         "a hole in the middle, sealed": (sealed(content[:2000] + bytes(2000) + content[4000:]), "no whole"),
         "the findings of one cell": (written(pa.table({"measure": ["tau"]})), "did not export"),
         "a later format": (
-            written(ours.replace_schema_metadata({**marked, b"attentest": b"findings 2"})),
-            "the format 'findings 2'",
+            written(ours.replace_schema_metadata({**marked, b"attentest": b"findings 3"})),
+            "the format 'findings 3'",
+        ),
+        "the first format with later columns": (
+            written(ours.replace_schema_metadata({**marked, b"attentest": b"findings 1"})),
+            "by_seed",
         ),
         "one column more": (
             written(ours.append_column("tokens", [["a"]] * len(ours)).replace_schema_metadata(marked)),
@@ -512,7 +553,14 @@ FOREIGN = (
         "the findings of one cell",
         "no rows",
     ),
-    *("a later format", "one column more", "one column less", "numbers as words", "a gap"),
+    *(
+        "a later format",
+        "the first format with later columns",
+        "one column more",
+        "one column less",
+        "numbers as words",
+        "a gap",
+    ),
 )
 
 

@@ -3,10 +3,12 @@
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from attentest.findings import (
     ablation,
@@ -36,7 +38,7 @@ from attentest.findings import (
 from attentest.findings.cards import CARDS, card
 from attentest.findings.conclusions import CONCLUSIONS as EVERY_CONCLUSION
 from attentest.findings.group_means import MOST_CLASSES
-from attentest.findings.record import COLUMNS, Finding, to_frame
+from attentest.findings.record import COLUMNS, Finding, completed, seed_estimates, seeds_as_json, to_frame
 from attentest.refusal import Refusal
 from tests.observed import adversary_rows, concluded, importance_rows, one, texts
 from tests.observed_ablation import ablated_rows
@@ -198,6 +200,23 @@ def check_there_is_no_news_without_trained_models(conclude, rows):
     assert conclude(rows[rows["subject"] == "none"], mode="corrected", rng=np.random.default_rng(0)) == []
 
 
+def check_intervals_and_seeds_say_the_same_as_the_estimate(conclude, rows):
+    for found in conclude(rows, mode="corrected", rng=np.random.default_rng(0)):
+        own = seed_estimates(found.by_seed)
+        if not found.measure.startswith(OF_NO_SEED):
+            assert len(own) == found.seeds
+            assert (
+                not own or found.measure.startswith(LARGEST) or found.estimate == pytest.approx(np.mean(own))
+            )
+        assert (found.interval == "none") == math.isnan(found.error) == math.isnan(found.low)
+        if found.interval != "none":
+            reach = found.error * stats.t.ppf(0.975, found.freedom)
+            bounds = found.estimate - reach, found.estimate + reach
+            assert (found.low, found.high) == pytest.approx(bounds, rel=1e-6, abs=1e-9)
+
+
+OF_NO_SEED = ("sign-p",)  # a test over seeds: one has nothing to say
+LARGEST = ("mcnemar-p",)  # not the mean over seeds, the largest p-value of any
 CHECKS = [value for name, value in sorted(globals().items()) if name.startswith("check_")]
 
 
@@ -208,7 +227,8 @@ def test_every_conclusion_keeps_the_house_rules(check, conclude, make):
 
 
 def draws_from_nowhere(rows, *, mode, rng):
-    return permutation.conclude(rows, mode=mode, rng=np.random.default_rng())
+    null = float(np.random.default_rng().normal())
+    return [replace(one, null=null) for one in permutation.conclude(rows, mode=mode, rng=rng)]
 
 
 def draws_by_position(rows, *, mode, rng):
@@ -217,6 +237,14 @@ def draws_by_position(rows, *, mode, rng):
 
 def invents_a_measure(rows, *, mode, rng):
     return [SOUND]
+
+
+def forgets_the_seeds(rows, *, mode, rng):
+    return [replace(one, by_seed="") for one in permutation.conclude(rows, mode=mode, rng=rng)]
+
+
+def has_intervals_of_its_own(rows, *, mode, rng):
+    return [replace(one, low=one.low - 0.1) for one in permutation.conclude(rows, mode=mode, rng=rng)]
 
 
 def adds_a_column(rows, *, mode, rng):
@@ -232,6 +260,8 @@ def adds_a_column(rows, *, mode, rng):
         (check_every_measure_has_a_card, invents_a_measure),
         (check_the_rows_are_left_alone, adds_a_column),
         (check_there_is_no_news_without_trained_models, invents_a_measure),
+        (check_intervals_and_seeds_say_the_same_as_the_estimate, forgets_the_seeds),
+        (check_intervals_and_seeds_say_the_same_as_the_estimate, has_intervals_of_its_own),
     ],
 )
 def test_the_house_rules_can_fail(check, mutant):
@@ -369,12 +399,26 @@ def test_texts_of_one_token_only_leave_nothing_but_the_count():
 
 def test_the_table_has_the_same_columns_and_types_with_and_without_findings(tmp_path):
     order = "experiment measure group estimate std seed_std low high interval n seeds excluded why null mode"
-    assert " ".join(COLUMNS) == order
+    assert " ".join(COLUMNS) == order + " error freedom by_seed"
     full, empty = to_frame([SOUND]), to_frame([])
     pd.testing.assert_series_equal(full.dtypes, empty.dtypes)
     assert full["n"].dtype == np.int64 and full["estimate"].dtype == np.float64
     full.to_parquet(tmp_path / "findings.parquet")
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "findings.parquet"), full)
+
+
+def test_a_table_from_before_gets_the_columns_it_lacks():
+    table = to_frame([SOUND])
+    before = table.drop(columns=["error", "freedom", "by_seed"])
+    pd.testing.assert_frame_equal(completed(before), table)
+    full = to_frame([replace(SOUND, error=0.05, freedom=9.0, by_seed="[0.5]")])
+    pd.testing.assert_frame_equal(completed(full), full)
+
+
+def test_the_estimates_of_seeds_are_written_with_nine_digits_and_read_again():
+    assert seeds_as_json([1 / 3, 1e-12, math.inf]) == "[0.333333333, 1e-12, null]"
+    assert seed_estimates("[0.5, 1]") == [0.5, 1.0] and math.isnan(seed_estimates("[null]")[0])
+    assert seeds_as_json([]) == "" and seed_estimates("") == []
 
 
 @pytest.mark.parametrize(
@@ -388,6 +432,9 @@ def test_the_table_has_the_same_columns_and_types_with_and_without_findings(tmp_
         ({"seeds": 2, "seed_std": -0.1}, "deviations of 0.1 and -0.1"),
         ({"seed_std": 0.1}, "a spread over seeds of 0.1 from 1"),
         ({"excluded": 2}, "2 exclusions without a reason"),
+        ({"error": -0.1, "freedom": 3.0}, "a standard error of -0.1"),
+        ({"error": 0.1, "freedom": 0.0}, "with 0 degrees of freedom"),
+        ({"by_seed": "[0.4, 0.6]"}, "by 1 seeds"),
     ],
 )
 def test_a_finding_refuses_nonsense(wrong, message):

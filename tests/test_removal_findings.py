@@ -1,5 +1,6 @@
 """Findings of removal and single weights, worked by hand; the house rules are in test_findings."""
 
+import json
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy import stats
 
 from attentest.findings import removal, single_weight
 from attentest.findings.cards import card
-from attentest.findings.interval import bootstrap
+from attentest.findings.interval import interval_of_statistic
 from attentest.findings.medians import weighted_median
 from attentest.findings.record import to_frame
 from attentest.findings.single_weight import mcnemar
@@ -181,10 +182,10 @@ def test_a_median_has_its_own_interval_and_its_mean_over_seeds():
     )
     assert math.isnan(median["std"]) and median["null"] == pytest.approx(0.2)
     ids = [np.arange(50)] * 2
-    expected = bootstrap([of / 10 for of in counts], ids, weighted_median, rng=rng)[:2]
-    assert told(median, "low", "high") == pytest.approx(expected, abs=0.11), (
-        "up to the draws: counts are coarse"
-    )
+    expected = interval_of_statistic([of / 10 for of in counts], ids, weighted_median, rng=rng)
+    assert told(median, "error") == pytest.approx([expected.error], rel=0.1), "up to the draws"
+    assert told(median, "low", "high") == pytest.approx(expected[:2], rel=0.2)
+    assert json.loads(median["by_seed"]) == pytest.approx([np.median(of) / 10 for of in counts])
 
 
 def test_the_four_cells_in_percent():

@@ -10,7 +10,7 @@ import pandas as pd
 
 from attentest.findings.claims import AXES
 from attentest.findings.conclusions import CONCLUSIONS
-from attentest.findings.record import to_frame
+from attentest.findings.record import completed, to_frame
 from attentest.store.cell import Cell
 from attentest.store.observed import observed
 from attentest.store.provenance import Provenance
@@ -36,7 +36,7 @@ def findings_of(cells: Sequence[Cell], store: Store) -> pd.DataFrame:
     for cell in cells:
         if store.has(cell.key):
             about = {name: cell.config[name] for name in AXES} | varied(cell.config)
-            table = from_parquet(store.read(cell.key, "findings.parquet"))
+            table = completed(from_parquet(store.read(cell.key, "findings.parquet")))
             tables.append(table.assign(**about, cell=cell.key)[[*about, *table.columns, "cell"]])
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 

@@ -17,6 +17,7 @@ from attentest.engine.contract import Cells, Event, OnEvent, Work
 from attentest.engine.local import Local
 from attentest.findings.claims import Claim, Verdict
 from attentest.findings.judging import Evidence, is_asked, judged, point
+from attentest.findings.record import completed
 from attentest.refusal import Refusal, look_up
 from attentest.store.cell import Cell
 from attentest.store.store import Store
@@ -132,7 +133,7 @@ def judge(study: Study, cells: Sequence[Cell], store: Store) -> list[tuple[Cell,
     done = {cell.key: cell for cell in cells if store.has(cell.key)}
     evidence = {
         # A study has one set of texts by each name, so they need no telling apart.
-        key: Evidence(cell.config, None, from_parquet(store.read(key, "findings.parquet")))
+        key: Evidence(cell.config, None, completed(from_parquet(store.read(key, "findings.parquet"))))
         for key, cell in done.items()
     }
     verdicts = [(done[key], said) for key, said in judged(claims, evidence)]

@@ -15,13 +15,12 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
+from attentest.findings.crossed import Interval, intervals_of_means
 from attentest.findings.estimates import group_asked
 from attentest.findings.interval import over_seeds
-from attentest.findings.interval_of_means import bootstrap_means
-from attentest.findings.record import Finding
+from attentest.findings.record import Finding, seeds_as_json
 
 Group: TypeAlias = tuple[str, pd.DataFrame]  # its printed name, and the rows of its texts
-Interval: TypeAlias = tuple[float, float, str]  # its bounds, and what was resampled
 
 CONTROLS = ("untrained", "shuffled labels")  # without training, and with nothing to learn
 # Beyond so many names a label is an answer, as in question answering, and not a class: each would hold a
@@ -73,7 +72,6 @@ class Means:
         defined = values.dropna().to_numpy(dtype=np.float64)
         of_seeds = self._seed_means(values)
         estimate, seed_std = over_seeds(of_seeds)
-        low, high, resampled = interval
         return Finding(
             experiment=self.experiment,
             measure=measure.name,
@@ -81,15 +79,14 @@ class Means:
             estimate=estimate,
             std=float(defined.std()) if len(defined) else math.nan,
             seed_std=seed_std,
-            low=low,
-            high=high,
-            interval=resampled,
             n=len(defined),
             seeds=len(of_seeds),
             excluded=len(values) - len(defined),
             why=_joined(measure.why.loc[values.index[values.isna()]]),
             null=self._null(measure, values),
             mode=self.mode,
+            by_seed=seeds_as_json(of_seeds),
+            **interval._asdict(),
         )
 
     def _null(self, measure: Measure, values: pd.Series) -> float:
@@ -99,19 +96,18 @@ class Means:
         return self.mean(measure.null.loc[values.index].where(values.notna()))
 
     def _intervals(self, columns: Sequence[pd.Series]) -> list[Interval]:
-        """Columns that are defined for the same rows share their draws, which cost more than all else."""
+        """Columns that are defined for the same rows share one table of seeds and texts."""
         alike: dict[bytes, list[int]] = {}
         for number, values in enumerate(columns):
             alike.setdefault(values.index[values.notna()].to_numpy().tobytes(), []).append(number)
         found: dict[int, Interval] = {}
         for numbers in alike.values():
             together = pd.concat([columns[number].dropna() for number in numbers], axis=1)
-            low, high, resampled = bootstrap_means(
+            intervals = intervals_of_means(
                 self._by_seed(together.to_numpy(dtype=np.float64), together.index),
                 self._by_seed(self._text[together.index], together.index),
-                rng=self.rng,
             )
-            found |= {n: (float(low[at]), float(high[at]), resampled) for at, n in enumerate(numbers)}
+            found |= dict(zip(numbers, intervals, strict=True))
         return [found[number] for number in range(len(columns))]
 
     def _seed_means(self, values: pd.Series) -> list[float]:
@@ -126,7 +122,7 @@ class Means:
 
     @cached_property
     def _text(self) -> np.ndarray:
-        """Ids as numbers in the order of the ids: the same draws, and quicker to match than strings."""
+        """Ids as numbers in the order of the ids, which are quicker to match than strings."""
         return pd.factorize(self.rows["id"], sort=True, use_na_sentinel=False)[0]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from attentest.findings.interval import over_seeds
-from attentest.findings.record import Finding, ordered
+from attentest.findings.record import Finding, ordered, seeds_as_json
 
 MEASURES = {
     "output": "output",
@@ -51,4 +51,5 @@ def _finding(measure: str, text: str, values: np.ndarray, mode: str) -> Finding:
         why="constant attention, or a decision that is not affine" if excluded else "",
         null=math.nan,
         mode=mode,
+        by_seed=seeds_as_json(defined.tolist()),
     )

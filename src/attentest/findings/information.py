@@ -57,7 +57,7 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
         if not group_asked(group):
             continue
         models = [measured(of_seed, rng) for _, of_seed in texts.groupby("seed")]
-        found += of_models(models, absent=ABSENT, rng=rng, experiment=EXPERIMENT, group=group, mode=mode)
+        found += of_models(models, absent=ABSENT, experiment=EXPERIMENT, group=group, mode=mode)
     means = Means(experiment=EXPERIMENT, rows=rows, mode=mode, rng=rng)
     return [*found, *means.of(_flatness(rows), groups)]
 

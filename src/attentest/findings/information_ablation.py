@@ -49,7 +49,7 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     for subject in subjects:
         about = {"experiment": EXPERIMENT, "group": group_of(subject), "mode": mode}
         of_subject = [order.measured for order in known[subject].values()]
-        found += of_models(of_subject, absent=ABSENT, rng=rng, **about)
+        found += of_models(of_subject, absent=ABSENT, **about)
         if subject != TRAINED:
             found += _compared(known, subject, rng, about)
     groups: list[Group] = [(group_of(name), rows[rows["subject"] == name]) for name in subjects]
@@ -76,7 +76,7 @@ def _compared(
     known: Orders, subject: str, rng: np.random.Generator, about: dict[str, str]
 ) -> Iterator[Finding]:
     both = pairs(known, TRAINED, subject)
-    yield from of_models([lost(normal, other) for normal, other in both], absent=UNDEFINED, rng=rng, **about)
+    yield from of_models([lost(normal, other) for normal, other in both], absent=UNDEFINED, **about)
     yield sign_test([(normal.tau - other.tau, other.texts) for normal, other in both], **about)
 
 

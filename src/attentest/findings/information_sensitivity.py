@@ -36,10 +36,10 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     for name in (TRAINED, *alternatives, *(control for control in CONTROLS if control in known)):
         about = {"experiment": EXPERIMENT, "group": group_of(name), "mode": mode}
         models = [order.measured for order in known[name].values()]
-        found += of_models(models, absent=ABSENT, rng=rng, **about)
+        found += of_models(models, absent=ABSENT, **about)
         if name in alternatives:
             changes = [moved(own, other) for own, other in pairs(known, TRAINED, name)]
-            found += of_models(changes, absent=ABSENT, rng=rng, **about)
+            found += of_models(changes, absent=ABSENT, **about)
     return found
 
 

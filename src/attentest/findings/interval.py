@@ -1,4 +1,4 @@
-"""How far an estimate may be trusted: the crossed bootstrap over seeds and texts.
+"""How far a statistic may be trusted that is no mean over texts: AUC, F1, a median, a ratio, a correlation.
 
 A statistic is written as a function of instance weights: one is a plain sample, two is a text drawn
 twice. Then a thousand resamples are one matrix product instead of a thousand recomputations, and the
@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence, Sized
 from typing import TypeAlias, TypeVar
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float, Int
 
+from attentest.findings.crossed import NO_INTERVAL, Interval, combined, enlarged, matched
 from attentest.findings.estimates import intervals_asked
 
 Sample = TypeVar("Sample", bound=Sized)  # one seed's instances: an array, or a small record of arrays
@@ -24,44 +24,48 @@ PerDraw: TypeAlias = Float[np.ndarray, " draw"]
 CELLS = 2**19  # weights held at once, whatever n is: some 4 MB, beyond which caches overflow and it slows
 
 
-def bootstrap(
+def interval_of_statistic(
     samples: Sequence[Sample],
     ids: Sequence[np.ndarray],
     statistic: Callable[[Sample, Weights], PerDraw],
     *,
     rng: np.random.Generator,
     draws: int = 1000,
-) -> tuple[float, float, str]:
-    """The 95 % percentile interval, and what was resampled; `ids` names the text of every instance.
+) -> Interval:
+    """The interval of the mean over seeds of a statistic; `ids` names the text of every instance.
 
-    For every draw seeds are chosen with replacement, since one training is one draw, too, and texts
-    once for all chosen seeds; the draw's value is the mean over those seeds. Once, because every seed
-    answers the same test set: an easy text is easy for all, and resampling anew within each seed would
-    average that shared luck away. Texts are matched by id, since a group such as "predicted=yes" holds
-    other texts in other seeds. This is the pigeonhole bootstrap of Owen (2007) for seeds x texts.
+    It is that of a mean (see `crossed`) except that the two variances over texts come from a bootstrap: texts
+    are drawn once for all seeds, since every seed answers the same test set. The variance over draws of the
+    seeds' mean is `joint`, of every seed alone it adds up to `apart`. How seeds differ is seen in their
+    estimates and never resampled: a resample of two seeds shows half of their variance.
 
-    A seed of which a draw picked no text, or where the statistic is undefined (one class only, for
-    AUC), has no say in that draw, and a draw in which no seed has is left out. A single instance of a
-    single seed cannot vary, and an interval of width zero would boast: NaN, as for none at all.
-
-    Known limits, simulated in the tests. Few seeds show less spread than there is: where seeds differ
-    much, five cover some 87 % and ten 92 %; one covers its own training and says nothing of others.
-    Where neither seeds nor texts differ, the noise of single answers is counted thrice, and the
-    interval is wider than it need be (99 %): of the two errors the smaller.
+    A seed of which a draw picked no text, or where the statistic is undefined (one class only, for AUC), has
+    no say in that draw. Deviations from a seed's own estimate are averaged, so a silent seed does not move
+    the mean. A single instance of a single seed cannot vary, and an interval of width zero would boast: NaN,
+    as for none at all.
     """
-    filled = [number for number, sample in enumerate(samples) if len(sample)]
-    samples, ids = [samples[number] for number in filled], [ids[number] for number in filled]
-    if sum(len(sample) for sample in samples) < 2 or not intervals_asked():
-        return math.nan, math.nan, "none"
-    chosen = counts(draws, len(samples), rng)
+    asked = sum(map(len, samples)) > 1 and intervals_asked()
+    values = [value_of(sample, statistic) if len(sample) and asked else math.nan for sample in samples]
+    used = [number for number, value in enumerate(values) if not math.isnan(value)]
+    if not used:
+        return NO_INTERVAL
+    estimates = np.array([values[number] for number in used])
+    samples, ids = [samples[number] for number in used], [ids[number] for number in used]
     numbers, texts = matched(ids)
-    values = _values(samples, numbers, texts, statistic, chosen, rng)
-    kind = "instances" if len(samples) == 1 else "seeds, instances"
-    means = _mean_of_defined(values, chosen)
-    if not len(means):
-        return math.nan, math.nan, kind
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high), kind
+    deviations = _resampled(samples, numbers, texts, statistic, rng, draws) - estimates
+    apart = [
+        _variance(own) * enlarged(len(sample)) for own, sample in zip(deviations.T, samples, strict=True)
+    ]
+    joint = _variance(_mean_of_defined(deviations)) * enlarged(texts)
+    if math.isnan(joint):
+        return NO_INTERVAL
+    together = np.array([joint]), np.array([np.nansum(apart) / len(used) ** 2])
+    return combined(estimates[:, None], *together, texts)[0]
+
+
+def value_of(sample: Sample, statistic: Callable[[Sample, Weights], PerDraw]) -> float:
+    """The statistic of the sample as it is, every text once."""
+    return float(statistic(sample, np.ones((1, len(sample))))[0])
 
 
 def weighted_mean(sample: Float[np.ndarray, " n"], weights: Weights) -> PerDraw:
@@ -72,42 +76,34 @@ def weighted_mean(sample: Float[np.ndarray, " n"], weights: Weights) -> PerDraw:
 def over_seeds(estimates: Sequence[float]) -> tuple[float, float]:
     """The mean of the seeds' estimates and their sample standard deviation; NaN where there are too few.
 
-    Seeds count alike, however many texts each of them has; the bootstrap does the same.
+    Seeds count alike, however many texts each of them has; the interval does the same.
     """
     mean = float(np.mean(estimates)) if len(estimates) else math.nan
     return mean, float(np.std(estimates, ddof=1)) if len(estimates) > 1 else math.nan
 
 
-def matched(ids: Sequence[np.ndarray]) -> tuple[list[Int[np.ndarray, " _"]], int]:
-    """The number of every instance's text, and how many texts there are.
-
-    Texts are numbered in the order of their ids, so that the order of rows cannot matter.
-    """
-    numbers, texts = pd.factorize(np.concatenate(ids), sort=True, use_na_sentinel=False)
-    return np.split(numbers, np.cumsum([len(some) for some in ids])[:-1]), len(texts)
-
-
-def _values(
+def _resampled(
     samples: Sequence[Sample],
     numbers: Sequence[Int[np.ndarray, " _"]],
     texts: int,
     statistic: Callable[[Sample, Weights], PerDraw],
-    chosen: Float[np.ndarray, "draw seed"],
     rng: np.random.Generator,
+    draws: int,
 ) -> Float[np.ndarray, "draw seed"]:
-    """The statistic of each seed in each draw that chose it; NaN where none of its texts came up."""
-    values = np.full(chosen.shape, np.nan)
+    """The statistic of each seed in each draw of texts; NaN where none of its texts came up."""
+    values = np.full((draws, len(samples)), np.nan)
     rows = max(1, CELLS // texts)
-    for start in range(0, len(chosen), rows):
-        some = slice(start, start + rows)
-        picks = counts(len(chosen[some]), texts, rng)
+    for start in range(0, draws, rows):
+        part = values[start : start + rows]
+        picks = counts(len(part), texts, rng)
         for seed, (sample, own) in enumerate(zip(samples, numbers, strict=True)):
-            # A third of the seeds sit out a draw of many: to compute them all the same would be waste.
-            here = np.flatnonzero(chosen[some, seed])
-            weights = picks[here].take(own, axis=1)
+            if np.array_equal(own, np.arange(texts)):  # all texts, as is usual: nothing to choose or to copy
+                part[:, seed] = statistic(sample, picks)
+                continue
+            weights = picks.take(own, axis=1)
             alive = weights.any(axis=1)
             if alive.any():
-                values[start + here[alive], seed] = statistic(sample, weights[alive])
+                part[alive, seed] = statistic(sample, weights[alive])
     return values
 
 
@@ -122,10 +118,14 @@ def counts(draws: int, n: int, rng: np.random.Generator) -> Weights:
     return np.bincount(picked.ravel(), minlength=draws * n).reshape(draws, n).astype(np.float64)
 
 
-def _mean_of_defined(
-    values: Float[np.ndarray, "draw seed"], chosen: Float[np.ndarray, "draw seed"]
-) -> Float[np.ndarray, " defined"]:
-    undefined = np.isnan(values)
-    says, values = np.where(undefined, 0.0, chosen), np.where(undefined, 0.0, values)
-    some = says.any(axis=1)
-    return (says * values).sum(axis=1)[some] / says.sum(axis=1)[some]
+def _mean_of_defined(deviations: Float[np.ndarray, "draw seed"]) -> PerDraw:
+    """The mean over the seeds that have a say in the draw; NaN where none has."""
+    says = (~np.isnan(deviations)).sum(axis=1)
+    total = np.nansum(deviations, axis=1)
+    return np.divide(total, says, out=np.full(len(says), np.nan), where=says > 0)
+
+
+def _variance(of_draws: PerDraw) -> float:
+    """Over the draws where there is a value; NaN where there are fewer than two."""
+    defined = of_draws[~np.isnan(of_draws)]
+    return float(defined.var(ddof=1)) if len(defined) > 1 else math.nan

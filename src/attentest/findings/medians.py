@@ -1,4 +1,4 @@
-"""Medians beside means: what a box plot shows, with the same texts, exclusions and resampling."""
+"""Medians beside means: what a box plot shows, with the same texts, and exclusions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pandas as pd
 from jaxtyping import Float
 
 from attentest.findings.group_means import Group, Means, Measure
-from attentest.findings.interval import PerDraw, Weights, bootstrap, over_seeds
-from attentest.findings.record import Finding
+from attentest.findings.interval import PerDraw, Weights, interval_of_statistic, over_seeds
+from attentest.findings.record import Finding, seeds_as_json
 
 
 def weighted_median(sample: Float[np.ndarray, " n"], weights: Weights) -> PerDraw:
@@ -39,8 +39,9 @@ def _median(means: Means, measure: Measure, texts: pd.DataFrame, mean: Finding) 
     seeds, ids = (means.rows.loc[defined.index, name] for name in ("seed", "id"))
     samples = [part.to_numpy(dtype=np.float64) for _, part in defined.groupby(seeds)]
     names = [part.to_numpy() for _, part in ids.groupby(seeds)]
-    estimate, seed_std = over_seeds([_middle(sample) for sample in samples])
-    low, high, _ = bootstrap(samples, names, weighted_median, rng=means.rng)
+    of_seeds = [_middle(sample) for sample in samples]
+    estimate, seed_std = over_seeds(of_seeds)
+    interval = interval_of_statistic(samples, names, weighted_median, rng=means.rng)
     null = measure.null
     if isinstance(null, pd.Series):
         beside = null.loc[defined.index].dropna()
@@ -51,9 +52,9 @@ def _median(means: Means, measure: Measure, texts: pd.DataFrame, mean: Finding) 
         estimate=estimate,
         std=math.nan,
         seed_std=seed_std,
-        low=low,
-        high=high,
         null=null,
+        by_seed=seeds_as_json(of_seeds),
+        **interval._asdict(),
     )
 
 

@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
-from attentest.findings.interval import bootstrap, over_seeds, weighted_mean
-from attentest.findings.record import Finding
+from attentest.findings.crossed import TEXTS, Interval, interval_of_seeds
+from attentest.findings.interval import over_seeds
+from attentest.findings.record import Finding, seeds_as_json
 
 NORMAL = 1.959964  # 95 % of a normal distribution lie within so many standard errors
 
@@ -41,21 +40,17 @@ class Measured:
     undefined: str
 
 
-def of_models(
-    models: Sequence[Measured], *, absent: str, rng: np.random.Generator, **about: str
-) -> list[Finding]:
+def of_models(models: Sequence[Measured], *, absent: str, **about: str) -> list[Finding]:
     """Every measure that any of the models has; one without it leaves out all its texts, for being `absent`.
 
     The interval is over seeds; of one model alone, from its standard error over texts, or there is none.
     `about` are the finding's other fields: experiment, group, mode.
     """
     names = dict.fromkeys(name for model in models for name in model.numbers)
-    return [_finding(name, models, absent, rng, about) for name in names]
+    return [_finding(name, models, absent, about) for name in names]
 
 
-def _finding(
-    name: str, models: Sequence[Measured], absent: str, rng: np.random.Generator, about: Mapping[str, str]
-) -> Finding:
+def _finding(name: str, models: Sequence[Measured], absent: str, about: Mapping[str, str]) -> Finding:
     used, left_out = [], Counter[str]()
     for model in models:
         left_out += model.left_out
@@ -65,35 +60,29 @@ def _finding(
         else:
             left_out[absent if number is None else model.undefined] += model.texts
     numbers = [number for _, number in used]
-    estimate, seed_std = over_seeds([number.value for number in numbers])
-    low, high, interval = _interval(numbers, rng)
+    of_seeds = [number.value for number in numbers]
+    estimate, seed_std = over_seeds(of_seeds)
     return Finding(
         **about,
         measure=name,
         estimate=estimate,
         std=math.nan,
         seed_std=seed_std,
-        low=low,
-        high=high,
-        interval=interval,
         n=sum(model.texts for model, _ in used),
         seeds=len(used),
         excluded=left_out.total(),
         why=_joined(left_out),
         null=over_seeds([number.null for number in numbers])[0],
+        by_seed=seeds_as_json(of_seeds),
+        **_interval(numbers)._asdict(),
     )
 
 
-def _interval(numbers: Sequence[Number], rng: np.random.Generator) -> tuple[float, float, str]:
-    if len(numbers) > 1:
-        # To the bootstrap a model is one text that all seeds share: it then resamples seeds alone.
-        values, whose = [np.array([number.value]) for number in numbers], [np.zeros(1)] * len(numbers)
-        low, high, _ = bootstrap(values, whose, weighted_mean, rng=rng)
-        return low, high, "seeds"
-    if numbers and not math.isnan(numbers[0].error):
-        reach = NORMAL * numbers[0].error
-        return numbers[0].value - reach, numbers[0].value + reach, "instances"
-    return math.nan, math.nan, "none"
+def _interval(numbers: Sequence[Number]) -> Interval:
+    if len(numbers) != 1 or math.isnan(numbers[0].error):
+        return interval_of_seeds([number.value for number in numbers])
+    value, error = numbers[0].value, numbers[0].error
+    return Interval(value - NORMAL * error, value + NORMAL * error, error, math.inf, TEXTS)
 
 
 def _joined(left_out: Counter[str]) -> str:

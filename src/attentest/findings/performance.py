@@ -1,7 +1,7 @@
 """How well the models predict: the first thing to know before asking whether their attention explains.
 
 Every measure is a function of instance weights, so the score printed after training, the estimate on
-the page and each bootstrap draw behind its interval are one piece of code.
+the page and each resample behind its interval are one piece of code.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
-from attentest.findings.interval import PerDraw, Weights, bootstrap, over_seeds
-from attentest.findings.record import Finding, ordered
+from attentest.findings.interval import PerDraw, Weights, interval_of_statistic, over_seeds
+from attentest.findings.record import Finding, ordered, seeds_as_json
 
 COLUMNS = ("seed", "subject", "id", "label", "predicted", "gold", "probabilities")
 NOT_A_NUMBER = "the output is not a number"
@@ -120,8 +120,9 @@ def _finding(
     used = [sample for sample, value in zip(numeric, values, strict=True) if not math.isnan(value)]
     total, left, n = (sum(len(sample) for sample in some) for some in (samples, numeric, used))
     why = [NOT_A_NUMBER] * (left < total) + [UNDEFINED[measure]] * (n < left)
-    low, high, interval = bootstrap(used, [sample.ids for sample in used], MEASURES[measure], rng=rng)
-    estimate, seed_std = over_seeds([value for value in values if not math.isnan(value)])
+    interval = interval_of_statistic(used, [sample.ids for sample in used], MEASURES[measure], rng=rng)
+    of_seeds = [value for value in values if not math.isnan(value)]
+    estimate, seed_std = over_seeds(of_seeds)
     right = np.concatenate([sample.gold == sample.predicted for sample in used] or [np.empty(0)])
     return Finding(
         experiment="performance",
@@ -130,15 +131,14 @@ def _finding(
         estimate=estimate,
         std=float(right.std()) if measure == "accuracy" and n else math.nan,
         seed_std=seed_std,
-        low=low,
-        high=high,
-        interval=interval,
         n=n,
         seeds=len(used),
         excluded=total - n,
         why="; ".join(why),
         null=null,
         mode=mode,
+        by_seed=seeds_as_json(of_seeds),
+        **interval._asdict(),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -16,8 +17,9 @@ from attentest.refusal import Refusal
 class Finding:
     """One estimate of one measure in one group; the fields are the columns of findings.parquet.
 
-    The estimate need not lie inside its interval: a plug-in statistic of a resample is biased, so the
-    percentile interval of mutual information may miss it, and that is no error.
+    An interval is `estimate` plus and minus `error` times the 97.5 % point of Student's t with `freedom`
+    degrees of freedom. In tables stored before the second edition it is a percentile interval of resamples,
+    which need not hold the estimate; those tables have no `error`.
     """
 
     experiment: str
@@ -28,26 +30,19 @@ class Finding:
     seed_std: float  # of the seeds' own estimates, sample (ddof=1): whether another run agrees; NaN for one
     low: float
     high: float
-    interval: str  # what was resampled: "instances", "seeds, instances", or "none"
+    interval: str  # over what: "seeds, instances", "seeds", "instances" (of one training), or "none"
     n: int  # instances behind the estimate, summed over seeds
     seeds: int
     excluded: int
     why: str  # the reasons for the exclusions; empty where there are none
     null: float  # the same measure where there is nothing to find; its card says how that is made
     mode: str
+    error: float = math.nan  # the standard error of the estimate, over what the interval is over
+    freedom: float = math.nan  # its degrees of freedom; infinite where the error is known
+    by_seed: str = ""  # the estimate of every seed that has one, in the order of seeds: a JSON list
 
     def __post_init__(self) -> None:
-        wrong = None
-        if min(self.n, self.seeds, self.excluded) < 0:
-            wrong = f"n={self.n}, seeds={self.seeds}, excluded={self.excluded}", "counts of zero or more"
-        elif self.std < 0 or self.seed_std < 0:
-            wrong = f"standard deviations of {self.std:.3g} and {self.seed_std:.3g}", "zero or more"
-        elif self.seeds < 2 and not math.isnan(self.seed_std):
-            wrong = f"a spread over seeds of {self.seed_std:.3g} from {self.seeds}", "NaN below two seeds"
-        elif math.isfinite(self.low) and math.isfinite(self.high) and self.low > self.high:
-            wrong = f"the interval [{self.low:.3g}, {self.high:.3g}]", "a lower bound below the upper"
-        elif self.excluded and not self.why:
-            wrong = f"{self.excluded} exclusions without a reason", "the reason for every exclusion"
+        wrong = self._wrong_numbers() or self._wrong_uncertainty()
         if wrong:
             raise Refusal(
                 f"finding {self.experiment}/{self.measure}/{self.group}",
@@ -55,6 +50,29 @@ class Finding:
                 needs=wrong[1],
                 way_out="The conclude function that made it is at fault; please report it.",
             )
+
+    def _wrong_numbers(self) -> tuple[str, str] | None:
+        """What is wrong, and what it should be."""
+        if min(self.n, self.seeds, self.excluded) < 0:
+            return f"n={self.n}, seeds={self.seeds}, excluded={self.excluded}", "counts of zero or more"
+        if self.std < 0 or self.seed_std < 0:
+            return f"standard deviations of {self.std:.3g} and {self.seed_std:.3g}", "zero or more"
+        if self.seeds < 2 and not math.isnan(self.seed_std):
+            return f"a spread over seeds of {self.seed_std:.3g} from {self.seeds}", "NaN below two seeds"
+        if self.excluded and not self.why:
+            return f"{self.excluded} exclusions without a reason", "the reason for every exclusion"
+        return None
+
+    def _wrong_uncertainty(self) -> tuple[str, str] | None:
+        """What is wrong, and what it should be."""
+        if math.isfinite(self.low) and math.isfinite(self.high) and self.low > self.high:
+            return f"the interval [{self.low:.3g}, {self.high:.3g}]", "a lower bound below the upper"
+        if self.error < 0 or self.freedom <= 0:
+            got = f"a standard error of {self.error:.3g} with {self.freedom:.3g} degrees of freedom"
+            return got, "an error of zero or more, and more than no degrees of freedom"
+        if self.by_seed and len(seed_estimates(self.by_seed)) != self.seeds:
+            return f"the estimates {self.by_seed} by {self.seeds} seeds", "one estimate for each seed"
+        return None
 
     def _repr_html_(self) -> str:
         """The number with what it takes to doubt it."""
@@ -79,6 +97,26 @@ def to_frame(findings: Sequence[Finding]) -> pd.DataFrame:
     return pd.DataFrame(
         {name: pd.Series([row[name] for row in rows], dtype=dtype) for name, dtype in COLUMNS.items()}
     )
+
+
+def completed(table: pd.DataFrame) -> pd.DataFrame:
+    """A stored table with the columns that it lacks because it was written before they existed."""
+    absent = {"error": math.nan, "freedom": math.nan, "by_seed": ""}
+    return table.assign(**{name: value for name, value in absent.items() if name not in table.columns})
+
+
+def seeds_as_json(estimates: Sequence[float]) -> str:
+    """The seeds' own estimates as the column `by_seed` has them: nine significant digits, null for infinity.
+
+    No estimates at all are the empty string, as for a measure that single seeds do not have.
+    """
+    written = [float(f"{one:.9g}") if math.isfinite(one) else None for one in estimates]
+    return json.dumps(written) if written else ""
+
+
+def seed_estimates(by_seed: str) -> list[float]:
+    """The column `by_seed` read again; empty where single seeds have no estimate."""
+    return [math.nan if one is None else float(one) for one in json.loads(by_seed or "[]")]
 
 
 def ordered(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from scipy import stats
 
 from attentest.findings.group_means import Group, Means, Measure, by_class, by_span, of_controls
 from attentest.findings.interval import over_seeds
-from attentest.findings.record import Finding, ordered
+from attentest.findings.record import Finding, ordered, seeds_as_json
 
 RANKINGS = ("attention", "gradient", "product")
 MEASURED = tuple(f"{what}_{by}" for by in RANKINGS for what in ("djs", "top_flips", "random_flips"))
@@ -111,6 +111,7 @@ def _tests(means: Means, numbers: pd.DataFrame, groups: Iterable[Group], why: pd
                 why="; ".join(sorted(set(why.loc[undefined]))),
                 null=0.5,
                 mode=means.mode,
+                by_seed=seeds_as_json(found),
             )
 
 

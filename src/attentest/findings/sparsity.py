@@ -21,10 +21,10 @@ from attentest.findings.attention_rate import chosen_rate
 from attentest.findings.dispersion import NO_ATTENTION, NOT_SPREAD, SUPPORT, unranked
 from attentest.findings.group_means import Group, Means, Measure, of_controls, reasons
 from attentest.findings.importance import NO_PARTNER, NULLS, larger_null
-from attentest.findings.interval import PerDraw, Weights, over_seeds
+from attentest.findings.interval import PerDraw, Weights, over_seeds, value_of
 from attentest.findings.rank_agreement import kendalls
 from attentest.findings.record import Finding, ordered
-from attentest.findings.statistic import of_samples, value_of
+from attentest.findings.statistic import of_samples
 
 EXPERIMENT = "sparsity"
 LAMBDA, SOFTMAX = "lambda ", "softmax"  # how the names of the sweep's models begin, and the one beside them

@@ -8,8 +8,8 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from attentest.findings.interval import PerDraw, Weights, bootstrap, over_seeds
-from attentest.findings.record import Finding
+from attentest.findings.interval import PerDraw, Weights, interval_of_statistic, over_seeds, value_of
+from attentest.findings.record import Finding, seeds_as_json
 
 
 @runtime_checkable
@@ -46,23 +46,18 @@ def of_samples(
     n = sum(map(len, used))
     lost = sum(map(len, samples)) - n
     reasons = [left_out[1]] * (left_out[0] > 0) + [undefined] * (lost > 0)
-    low, high, interval = bootstrap(used, [sample.ids for sample in used], statistic, rng=rng)
-    estimate, seed_std = over_seeds([value for value in values if not math.isnan(value)])
+    interval = interval_of_statistic(used, [sample.ids for sample in used], statistic, rng=rng)
+    of_seeds = [value for value in values if not math.isnan(value)]
+    estimate, seed_std = over_seeds(of_seeds)
     return Finding(
         **about,
         estimate=estimate,
         std=math.nan,
         seed_std=seed_std,
-        low=low,
-        high=high,
-        interval=interval,
         n=n,
         seeds=len(used),
         excluded=left_out[0] + lost,
         why="; ".join(reasons),
+        by_seed=seeds_as_json(of_seeds),
+        **interval._asdict(),
     )
-
-
-def value_of(sample: Some, statistic: Callable[[Some, Weights], PerDraw]) -> float:
-    """The statistic of the sample as it is, every text once."""
-    return float(statistic(sample, np.ones((1, len(sample))))[0])

@@ -16,10 +16,10 @@ import pandas as pd
 from jaxtyping import Shaped
 
 from attentest.findings import performance
-from attentest.findings.interval import PerDraw, Weights
+from attentest.findings.interval import PerDraw, Weights, value_of
 from attentest.findings.performance import MEASURES, NOT_A_NUMBER, UNDEFINED, Predictions
 from attentest.findings.record import Finding
-from attentest.findings.statistic import of_samples, value_of
+from attentest.findings.statistic import of_samples
 
 
 def scored(

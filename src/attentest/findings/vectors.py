@@ -40,7 +40,7 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     about = {"experiment": EXPERIMENT, "group": "overall", "mode": mode}
     return [
         *means.of([*_of_texts(rows)], [("overall", rows)]),
-        *of_models(models, absent=UNDEFINED, rng=rng, **about),
+        *of_models(models, absent=UNDEFINED, **about),
     ]
 
 

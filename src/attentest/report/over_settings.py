@@ -14,8 +14,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from attentest.findings.crossed import intervals_of_means
 from attentest.findings.flatness import Flatness, flatness_finding
-from attentest.findings.interval import bootstrap, weighted_mean
 from attentest.findings.orders import LITTLE, tau_of
 from attentest.findings.record import Finding
 from attentest.report.papers import WEN
@@ -150,11 +150,11 @@ Numbers = tuple[float, float, float]  # an estimate and its interval
 
 
 def _mean(settings: pd.DataFrame) -> Numbers:
-    """A setting counts once, however many seeds it has; settings and seeds are resampled."""
+    """A setting counts once, however many seeds it has; the interval is over settings and seeds."""
     of_setting = [own for _, own in settings.groupby(SETTING)]
     taus, seeds = ([own[name].to_numpy() for own in of_setting] for name in ("tau", "seed"))
-    low, high, _ = bootstrap(taus, seeds, weighted_mean, rng=np.random.default_rng(0))
-    return float(np.mean([own.mean() for own in taus])), low, high
+    interval = intervals_of_means([own[:, None] for own in taus], seeds)[0]
+    return float(np.mean([own.mean() for own in taus])), interval.low, interval.high
 
 
 def _between_seeds(take: Callable[[list[float]], float]) -> Callable[[pd.DataFrame], Numbers]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from attentest.findings.record import completed
 from attentest.report.papers import DEV_FROM_TRAIN
 from attentest.report.translation import Wanted
 from attentest.store.cell import Cell, canonical
@@ -65,7 +66,7 @@ class StoredFinding:
     @cached_property
     def table(self) -> pd.DataFrame:
         """Its findings, one a row."""
-        return from_parquet(self.stored.store.read(self.cell.key, "findings.parquet"))
+        return completed(from_parquet(self.stored.store.read(self.cell.key, "findings.parquet")))
 
     def rows(self) -> pd.DataFrame | None:
         """What was observed, or None where the store holds no more than the findings; read anew each time."""

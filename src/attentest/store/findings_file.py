@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from attentest.refusal import Refusal
 
-FORMAT = b"findings 1"
+FORMAT, FIRST = b"findings 2", b"findings 1"  # what is written; what is read as well
 TEXT, WHOLE, REAL = pa.string(), pa.int64(), pa.float64()
 # The same in every row of a finding cell.
 CELL: dict[str, pa.DataType] = {
@@ -64,7 +64,11 @@ ROW: dict[str, pa.DataType] = {
     "why": TEXT,
     "null": REAL,
     "seed_estimate": pa.list_(REAL),  # in the order of `seed`
+    "error": REAL,
+    "freedom": REAL,
+    "by_seed": TEXT,
 }
+LATER = ("error", "freedom", "by_seed")  # columns of rows that the first format does not have
 # The digest of the file is written into its own footer, over as many zeros. What opens Parquet may end the
 # whole process over a damaged footer, so the digest is looked at first.
 UNSEALED = b"0" * 64
@@ -157,8 +161,10 @@ def decode(content: bytes, name: str) -> Iterator[CellRows]:
     if sealed(content) != content:
         raise foreign(name, "a file that was changed after it was exported")
     with _as_refusal(name):
-        _check_kind(_opened(content), name)
-        file = _opened(content, read_dictionary=TEXTS)  # a text repeated a million times takes its room once
+        plain = _opened(content)
+        _check_kind(plain, name)
+        texts = [path for path in TEXTS if path.partition(".")[0] in plain.schema_arrow.names]
+        file = _opened(content, read_dictionary=texts)  # a text repeated a million times takes its room once
         _check_size(file.metadata, name)
         known: set[str] = set()
         for number in range(file.num_row_groups):
@@ -192,12 +198,13 @@ def _check_kind(file: pq.ParquetFile, name: str) -> None:
     said = (file.metadata.metadata or {}).get(b"attentest")
     if said is None:
         raise foreign(name, "a Parquet file that attentest did not export")
-    if said != FORMAT:
+    if said not in (FORMAT, FIRST):
         raise foreign(
             name, f"the format {said[:40].decode(errors='replace')!r} instead of {FORMAT.decode()!r}"
         )
     found = {field.name: _kind(field.type) for field in file.schema_arrow}
-    wanted = {each: _kind(kind) for each, kind in (CELL | ROW).items()}
+    absent = LATER if said == FIRST else ()
+    wanted = {each: _kind(kind) for each, kind in (CELL | ROW).items() if each not in absent}
     if found != wanted:
         wrong = sorted(each for each in found.keys() | wanted.keys() if found.get(each) != wanted.get(each))
         raise foreign(name, f"other columns or types than exported: {', '.join(wrong[:5])}")
@@ -232,7 +239,8 @@ def _cells(table: pa.Table, name: str) -> Iterator[CellRows]:
         if start < stop:
             shared = {each: _shared(columns[each].slice(start, stop - start), each, name) for each in CELL}
             length = len(shared["seed"])
-            rows = {each: _values(columns[each].slice(start, stop - start), length, name) for each in ROW}
+            of_rows = [each for each in ROW if each in columns]
+            rows = {each: _values(columns[each].slice(start, stop - start), length, name) for each in of_rows}
             yield CellRows(shared, rows)
 
 

@@ -41,6 +41,7 @@ COLUMNS = {"experiment": "str", "measure": "str", "group": "str"}
 COLUMNS |= dict.fromkeys(("estimate", "std", "seed_std", "low", "high"), "float64")
 COLUMNS |= {"interval": "str", "n": "int64", "seeds": "int64", "excluded": "int64", "why": "str"}
 COLUMNS |= {"null": "float64", "mode": "str"}
+COLUMNS |= {"error": "float64", "freedom": "float64", "by_seed": "str"}
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,16 @@ class ImportedFinding:
             return False
         theirs = store.read(key, FINDINGS)
         # Other releases of pyarrow write the same numbers as other bytes.
-        if theirs != ours and not from_parquet(theirs).equals(from_parquet(ours)):
+        if theirs != ours and not _complete(theirs).equals(_complete(ours)):
             raise refused(key, "other numbers in the file than in the store")
         return True
+
+
+def _complete(content: bytes) -> pd.DataFrame:
+    """A stored table, whose last columns older versions did not write."""
+    table = from_parquet(content)
+    absent = {"error": math.nan, "freedom": math.nan, "by_seed": ""}
+    return table.assign(**{name: value for name, value in absent.items() if name not in table.columns})
 
 
 def import_findings(file: Path, store_url: str) -> dict[str, Any]:
@@ -129,7 +137,7 @@ def _is_known(description: Description, store: Store) -> bool:
 def checksum(cell: CellRows) -> str:
     """The sha256 of everything the file says about the cell."""
     told = {name: cell.shared[name] for name in CELL if name != "checksum"}
-    told |= {name: [_exact(value) for value in cell.rows[name]] for name in ROW}
+    told |= {name: [_exact(value) for value in cell.rows[name]] for name in ROW if name in cell.rows}
     return hashlib.sha256(canonical(told).encode()).hexdigest()
 
 
@@ -201,8 +209,8 @@ def _described(text: str, stage: str, *keys: str) -> Description | None:
 def _table(rows: CellRows) -> pd.DataFrame:
     """The findings as they were stored: the same types, so the same bytes."""
     named = {name: [rows.shared[name]] * len(rows) for name in ("experiment", "mode")}
-    columns = named | {name: rows.rows[name] for name in ROW}
-    table = {name: pd.Series(columns[name], dtype=kind) for name, kind in COLUMNS.items()}
+    columns = named | rows.rows
+    table = {name: pd.Series(columns[name], dtype=kind) for name, kind in COLUMNS.items() if name in columns}
     if not all(rows.shared["experiment"] and measure for measure in columns["measure"]):
         raise Malformed("a finding without a name")
     return pd.DataFrame(table)
