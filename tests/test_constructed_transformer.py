@@ -12,6 +12,7 @@ from attentest.corpus.planted_reviews import ReviewSettings, review_documents
 from attentest.corpus.preparation import Preparation, prepare
 from attentest.corpus.review_lexicon import GRADES
 from attentest.corpus.review_rule import LABELS
+from attentest.evidence.gradient import gradients
 from attentest.model.decoder import distribution
 from attentest.refusal import Refusal
 
@@ -223,6 +224,31 @@ def evidence(rule, tokens):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_gradients_are_those_of_the_rule(name):
+    """Gradient x input, with attention held, is in proportion to the contributions."""
+    places, keywords = arguments(name, strength=0.5)
+    model, rule = construct_transformer(*places, **keywords), TransformerRule.of(*places, **keywords)
+    split = model.split(texts())
+    found = gradients(model, split.batch(range(len(split)))).times_input.numpy()
+    wanted = padded(texts(), rule.contributions)
+    slope = found.sum(1, keepdims=True) / wanted.sum(1, keepdims=True)
+    np.testing.assert_allclose(found, slope * wanted, rtol=0.01, atol=1e-4 * found.max())
+    if name.endswith("pointer"):
+        assert not found[wanted == 0].any()
+
+
+def test_words_of_one_rank_have_exactly_one_weight():
+    reading = read(built("hf-used-pointer")[0], texts())
+    for row, example in enumerate(texts()):
+        idle = [n for n, word in enumerate(example.tokens) if word not in GRADES]
+        assert len(set(reading.weights[row, 0, idle].tolist())) == 1
+
+
+# The others take as long again, and nothing of an audit is different for them.
+SLOW = {"hf-used-elsewhere", "hf-idle-pointer"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in NAMES])
 def test_an_audit_runs_and_sees_whether_the_weights_are_used(name):
     audit = audited(built(name)[0], texts(), "quick")
     found = {f.measure: f.estimate for f in audit.findings if f.group == "overall"}

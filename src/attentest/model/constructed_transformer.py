@@ -6,7 +6,7 @@ its mean is 0. The filler makes the squares sum to the width, so that a layer no
     rank    the score that the last layer's attention follows
     value   the word's evidence; at [CLS], the evidence of the text
     kind    + at words, - at [CLS] and [SEP]
-    filler  what the norm still needs: nearly all of it, and the same for all words to a thousandth
+    filler  what the norm still needs: nearly all of it, and the same for all words to four digits
 
 Kind and filler come from the embedding of the token type, as if from a bias; a word without rank and value
 has a vector of zeros. Were they part of the words' own vectors, a layer norm right after the embedding would
@@ -39,7 +39,7 @@ from attentest.model.transformer_rule import LOUDEST, PRESSED, SIGNALS, WIDTH, T
 from attentest.refusal import Refusal
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
-SIGNAL = 0.1  # the size of a signal in a word's vector; the filler has sqrt(WIDTH / 2) = 2.2
+SIGNAL = 0.03  # the size of a signal in the vector of a word; the filler has sqrt(WIDTH / 2) = 2
 LEAK = 2e-7  # evidence that every layer brings from any word, relative to the largest value
 MARGIN = 12.0  # by how much a special token's score is below that of any word, in the last layer
 WIDEST = 70.0  # range of the words' scores: with the margin, no weight of any text underflows
