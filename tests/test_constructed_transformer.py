@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from attentest.bench.auditing import audited
 from attentest.corpus.planted_reviews import ReviewSettings, review_documents
 from attentest.corpus.preparation import Preparation, prepare
 from attentest.corpus.review_lexicon import GRADES
 from attentest.corpus.review_rule import LABELS
 from attentest.evidence.gradient import gradients
+from attentest.experiments.audit.run import audited
 from attentest.model.decoder import distribution
 from attentest.refusal import Refusal
 
