@@ -15,8 +15,8 @@ from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.vocabulary import PAD, Vocabulary
 from attentest.model.config import ModelConfig
-from attentest.model.constructed import Constructed, is_constructed
-from attentest.model.constructed_network import parameters_of
+from attentest.model.constructed import is_constructed
+from attentest.model.constructed_model import constructed_model
 from attentest.model.drawn import RANDOM, drawn_guide
 from attentest.model.log_odds import LOG_ODDS, LogOddsAttention
 from attentest.model.seam import AttentionModel
@@ -36,6 +36,8 @@ def build(
     start: Mapping[str, Tensor] | None = None,
 ) -> AttentionModel:
     """An untrained model; its parameters depend on the configuration's seed and nothing else."""
+    if is_constructed(config.encoder):
+        return constructed_model(config, vocabulary, corpus.labels)
     if config.guide == RANDOM:
         guide = drawn_guide(config, corpus)
     with torch.random.fork_rng(devices=[]):
@@ -49,28 +51,11 @@ def build(
             model.embedding.weight[PAD] = 0.0
             for parameter in _attention(model).parameters():
                 parameter.mul_(config.attention_start)
-    if is_constructed(config.encoder):
-        model.load_state_dict(constructed_parameters(model))
     if config.attention == LOG_ODDS:
         model.attention = LogOddsAttention.fitted(training_split(config, corpus, vocabulary), vocabulary)
     if start is not None:
         model.load_state_dict(_mixed(model.state_dict(), start, config.reset))
     return model
-
-
-def constructed_parameters(model: AttentionModel) -> dict[str, Tensor]:
-    """The parameters that the rule of a construction sets; it must be over words that it knows."""
-    config, words = model.config, model.vocabulary.words
-    rule = Constructed.parse(config.encoder).rule(words, len(model.labels), config.seed)
-    if not rule.lexicon.grades.any():
-        raise Refusal(
-            f"encoder {config.encoder!r}",
-            got="a corpus without the graded words of planted-reviews",
-            needs="texts whose evidence its rule knows",
-            way_out="Name a corpus planted-reviews(...).",
-        )
-    found, own = parameters_of(rule), model.state_dict()
-    return {name: tensor for name, tensor in found.items() if name in own}
 
 
 def _attention(model: AttentionModel) -> nn.Module:

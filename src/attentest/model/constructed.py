@@ -103,7 +103,7 @@ class Constructed:
         return WITHOUT_CONTEXT if alone else CONTEXTUAL
 
     def rule(self, words: Sequence[str], classes: int, seed: int) -> Rule:
-        """The rule over a vocabulary."""
+        """The rule over a vocabulary; of a transformer it says what words have (`constructed_model`)."""
         of, knobs = self.of, self.knobs
         return Rule(
             lexicon=Lexicon(words, of.values, seed),
@@ -163,6 +163,20 @@ def _idle(values: str, scores: str, states: str, gain: float, says: str) -> Cons
     )
 
 
+def _transformer(scores: str, states: str, gain: float, says: str) -> Construction:
+    return Construction(
+        values="graded",
+        scores=scores,
+        states=states,
+        focus=FOCUS[scores],
+        gain=gain,
+        pointer=scores == "right",
+        mechanism=states == "own",
+        says=says,
+        transformer=True,
+    )
+
+
 FOCUS = {"right": 4.0, "strongest": 4.0, "least": 3.0, "word": 1.0, "norm": 1.0, "position": 1.0}
 FOCUS |= {"text": 1.0, "smooth": 2.0, "uniform": 0.0, "previous": 4.0}
 
@@ -204,4 +218,9 @@ CONSTRUCTIONS: Mapping[str, Construction] = {
     "idle-least": _idle(
         "graded", "least", "strongest", 0.66, "the strongest is everywhere; attention is not"
     ),
+    # The same four as Hugging Face encoders: two layers of BERT whose weights are set by hand.
+    "hf-used-pointer": _transformer("right", "own", 1.9, "the last layer brings what it attends to"),
+    "hf-used-elsewhere": _transformer("word", "own", 26.0, "the last layer brings it; attention by word"),
+    "hf-idle-pointer": _transformer("right", "sum", 26.0, "the first layer brings it; the last only points"),
+    "hf-idle-elsewhere": _transformer("word", "sum", 26.0, "the first layer brings it; attention by word"),
 }

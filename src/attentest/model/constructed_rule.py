@@ -11,7 +11,7 @@ this file, and tests hold the two against each other.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -168,11 +168,12 @@ class Rule:
         grown = np.exp(logits - logits.max())
         return grown / grown.sum()
 
-    def at_corners(self, text: np.ndarray) -> PerToken:
-        """How far the output moves, in total variation, if all the weight goes to one unit; of each unit."""
-        own = self.output(text)
-        moved = [self.output(text, corner) for corner in np.eye(len(text))]
-        return 0.5 * np.abs(np.array(moved) - own).sum(1)
+
+def at_corners(output: Callable[[PerToken | None], np.ndarray], words: int) -> PerToken:
+    """How far an output moves, in total variation, if all the weight goes to one unit; of each unit."""
+    own = output(None)
+    moved = [output(corner) for corner in np.eye(words)]
+    return np.asarray(0.5 * np.abs(np.array(moved) - own).sum(1))
 
 
 def _earlier(numbers: np.ndarray) -> np.ndarray:

@@ -17,6 +17,8 @@ from safetensors.torch import save as save_tensors
 
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.model.config import ModelConfig
+from attentest.model.constructed import is_constructed
+from attentest.model.constructed_model import constructed_model
 from attentest.model.protocol import check_decoder
 from attentest.model.seam import AttentionModel
 from attentest.refusal import Refusal
@@ -32,7 +34,8 @@ def to_files(model: AttentionModel) -> dict[str, bytes]:
         "labels": list(model.labels),
         "has_query": model.query_encoder is not None,
     }
-    tensors = {name: tensor.contiguous().cpu() for name, tensor in model.state_dict().items()}
+    # Cloned, since a transformer has its word vectors under two names, and no file may share them.
+    tensors = {name: tensor.cpu().contiguous().clone() for name, tensor in model.state_dict().items()}
     files = {
         "vocabulary.json": model.vocabulary.to_json().encode(),
         "model.safetensors": save_tensors(tensors),
@@ -53,7 +56,10 @@ def from_files(read: Callable[[str], bytes], where: str) -> AttentionModel:
         vocabulary = Vocabulary.from_json(read("vocabulary.json").decode())
         config, labels, has_query = _described(about)
         guide = load_arrays(read("guide.safetensors")) if config.projection == "stored" else None
-        model = AttentionModel(config, vocabulary, labels, has_query=has_query, guide=guide)
+        if is_constructed(config.encoder):
+            model = constructed_model(config, vocabulary, labels)
+        else:
+            model = AttentionModel(config, vocabulary, labels, has_query=has_query, guide=guide)
         model.load_state_dict(load_tensors(read("model.safetensors")))
     except (OSError, ValueError, KeyError, AttributeError, TypeError, RuntimeError, SafetensorError) as error:
         sentence = " ".join(str(error).split())  # torch lists what does not fit over many lines

@@ -1,8 +1,8 @@
 """How often is each test right? Audits of models whose truth is known, by construction or by brute force.
 
 Two questions have a known answer for every construction: does attention *point* at the words that the output
-comes from, and is it a *mechanism*, so that the output depends on the weights? An audit of such a model is one
-draw: other texts, other random numbers. What its tests say is held against the answer.
+comes from, and is it a *mechanism*, so that the output depends on the weights? An audit of such a model is
+one draw: other texts, other random numbers. What its tests say is held against the answer.
 
 The margins of an audit's criteria come from here, by a rule that was written down before the first run. Two
 constructions of each quadrant set them: the margin of a test is the middle between the largest mean effect of

@@ -18,7 +18,8 @@ import torch
 from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Example
 from attentest.findings.rank_agreement import kendalls
-from attentest.model.constructed import Constructed, is_constructed
+from attentest.model.constructed import is_constructed
+from attentest.model.constructed_model import truth_in
 from attentest.model.decoder import distribution
 from attentest.model.seam import AttentionModel
 
@@ -44,10 +45,8 @@ def truth_of(model: AttentionModel, examples: Sequence[Example]) -> Truth:
 
 
 def _by_rule(model: AttentionModel, example: Example) -> tuple[float, float]:
-    constructed = Constructed.parse(model.config.encoder)
-    rule = constructed.rule(model.vocabulary.words, len(model.labels), model.config.seed)
-    text = model.vocabulary.numbers(example.tokens)
-    return _tau(rule.weights(text), rule.contributions(text)), float(rule.at_corners(text).mean())
+    weights, contributions, moved = truth_in(model, example)
+    return _tau(weights, contributions), float(moved.mean())
 
 
 @torch.no_grad()
@@ -57,8 +56,8 @@ def _by_brute_force(model: AttentionModel, example: Example) -> tuple[float, flo
         split = IndexedSplit([one], model.vocabulary, model.labels)
         reading = model.read(split.batch(np.zeros(1, dtype=np.int64)).to(model.device))
         corners = torch.eye(reading.weights.shape[1]).to(reading.weights)[None]
-        outputs = [distribution(model.decide(reading)), distribution(model.decide(reading, corners))[0]]
-        return reading.weights[0].cpu().numpy(), *(each.cpu().numpy() for each in outputs)
+        own, moved = distribution(model.decide(reading)), distribution(model.decide(reading, corners))[0]
+        return reading.weights[0].cpu().numpy(), own.cpu().numpy(), moved.cpu().numpy()
 
     words = example.tokens
     weights, own, at_corners = read(words)
