@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from attentest.findings.claims import Claim, Condition, parse, verdict
+from attentest.findings.claims import Claim, verdict
 from attentest.findings.judging import Evidence, judged
+from attentest.findings.rules import Condition, parse
 from attentest.refusal import Refusal
 
 CLAIM = Claim(
@@ -24,6 +25,7 @@ CLAIM = Claim(
 def table(**values):
     row = {"experiment": "permutation", "measure": "median-output-change", "group": "overall"}
     numbers = {"estimate": 0.05, "low": 0.04, "high": 0.06, "null": 0.01, "seed_std": 0.0}
+    numbers |= {"error": 0.005, "freedom": math.inf}
     return pd.DataFrame([{**row, **numbers, "seeds": 3, "why": "", **values}])
 
 
@@ -97,10 +99,13 @@ def test_a_statistic_has_three_parts(statistic):
     "values, expected",
     [
         ({}, "supported"),
-        ({"low": 0.2, "high": 0.5, "estimate": 0.3}, "refuted"),
-        ({"estimate": 0.15}, "undecided"),
-        ({"high": 0.2}, "undecided"),  # strict: exactly the bound does not support
-        ({"low": 0.2, "high": 0.2, "estimate": 0.2}, "refuted"),  # not strict: it does refute
+        ({"estimate": 0.3}, "refuted"),
+        ({"estimate": 0.15}, "undecided"),  # between the two rules
+        ({"estimate": 0.095}, "undecided"),  # below 0.1, and not surely
+        ({"estimate": 0.205}, "undecided"),  # above 0.2, and not surely
+        ({"error": 0.04}, "undecided"),
+        ({"estimate": 0.1, "error": 0.0}, "undecided"),  # strict: exactly the border does not support
+        ({"estimate": 0.2, "error": 0.0}, "refuted"),  # not strict: it does refute
     ],
 )
 def test_verdicts(values, expected):
@@ -113,23 +118,79 @@ def test_verdicts(values, expected):
     [
         ("estimate < 0.5", False), ("estimate <= 0.5", True),
         ("estimate > 0.5", False), ("estimate >= 0.5", True),
-        ("low < 0.3", True), ("high > 0.6", True), ("null < 0.2", True), ("null > 0.2", False),
+        ("low > 0.49", True), ("high < 0.51", True), ("null < 0.2", True), ("null > 0.2", False),
         ("excess > 0.3", True), ("excess < 0.3", False),
     ],
 )  # fmt: skip
 def test_each_quantity_and_relation(rule, holds):
-    found = verdict(claim(rule), table(estimate=0.5, low=0.25, high=0.75, null=0.125))
+    found = verdict(claim(rule), table(estimate=0.5, low=0.25, high=0.75, null=0.125, error=0.0))
     assert (found.verdict == "supported") == holds
 
 
-def test_the_reason_shows_the_numbers():
-    assert (
-        verdict(CLAIM, table()).reason == "estimate < 0.1 and high < 0.2: estimate 0.05, high 0.06, low 0.04"
+def test_bounds_of_an_interval_are_tested_by_what_they_are_bounds_of():
+    ps = [
+        verdict(claim(rule), table(estimate=0.5, error=0.1, freedom=4.0)).p
+        for rule in ("estimate > 0.3", "low > 0.3", "high > 0.3", "excess > 0.29")
+    ]
+    assert ps == pytest.approx([stats.t.sf(2, 4)] * 4)
+    below = verdict(claim("high < 0.3"), table(estimate=0.5, error=0.1, freedom=4.0))
+    assert below.p == pytest.approx(1 - ps[0])
+
+
+def test_the_reason_shows_the_numbers_and_what_was_tested():
+    numbers = "estimate 0.05, high 0.06, low 0.04"
+    below = "test that the true value is below 0.1 and the true value is below 0.2: p"
+    assert verdict(CLAIM, table()).reason == f"estimate < 0.1 and high < 0.2: {numbers}; {below} < 0.001"
+    found = verdict(CLAIM, table(estimate=0.095))
+    assert found.reason == (
+        f"neither rule is shown: {numbers.replace('0.05', '0.095')}; {below} = 0.159;"
+        " test that the true value is above 0.2: p = 1"
     )
-    assert (
-        verdict(CLAIM, table(estimate=0.15)).reason
-        == "neither rule holds: estimate 0.15, high 0.06, low 0.04"
+
+
+def test_a_rule_has_the_largest_p_of_its_conditions():
+    found = verdict(claim("estimate < 0.06 and excess > 0.03"), table())
+    assert found.p == pytest.approx(stats.norm.sf(2), abs=1e-12)
+    assert verdict(claim("estimate < 0.06 and excess > 0.035"), table()).p == pytest.approx(stats.norm.sf(1))
+
+
+def test_the_error_of_an_older_finding_is_read_off_its_interval():
+    older = table(estimate=0.05, low=0.03, high=0.07).drop(columns=["error", "freedom"])
+    error = 0.04 / 2 / stats.norm.ppf(0.975)
+    found = verdict(claim("high < 0.1"), older)
+    assert found.p == pytest.approx(stats.t.sf(0.05 / error, 2))
+    assert found.reason.endswith(
+        "; the error is read off the 95 % interval, since the stored finding has none"
     )
+    filled = verdict(claim("high < 0.1"), older.assign(error=math.nan, freedom=math.nan))
+    assert (filled.p, filled.reason) == (found.p, found.reason)
+    alone = verdict(claim("high < 0.1"), older.assign(seeds=1, seed_std=math.nan))
+    assert alone.p == pytest.approx(stats.norm.sf(0.05 / error))
+    assert alone.reason.endswith("; over texts of this one training")
+    assert "interval" not in verdict(claim("high < 0.1"), table()).reason
+
+
+def test_nothing_is_decided_by_a_point_estimate():
+    bare = table(low=math.nan, high=math.nan, error=math.nan, freedom=math.nan)
+    found = verdict(claim("estimate < 0.9", "estimate > 0.9"), bare)
+    assert (found.verdict, found.reason) == ("undecided", "no error is known of estimate: estimate 0.05")
+    assert math.isnan(found.p) and math.isnan(found.p_refutes)
+
+
+@pytest.mark.parametrize("measure", ["tau-p", "mcnemar-p-attention", "tau-above-floor-p"])
+def test_a_measure_that_is_a_p_value_is_its_own_test_and_refutes_nothing(measure):
+    about = claim("estimate < 0.05", "estimate >= 0.05", statistic=f"permutation/{measure}/overall")
+    bare = {"low": math.nan, "high": math.nan, "error": math.nan, "freedom": math.nan, "measure": measure}
+    found = verdict(about, table(estimate=0.01, **bare))
+    assert (found.verdict, found.p) == ("supported", 0.01)
+    assert found.reason.endswith("the finding is itself a p-value: p = 0.010")
+    # Not even one of seeds that all say the same.
+    large = verdict(about, table(estimate=0.9, **bare | {"error": 0.0}))
+    assert (large.verdict, large.p) == ("undecided", 0.9) and math.isnan(large.p_refutes)
+    assert large.reason.startswith("a p-value that is not small shows nothing: estimate 0.9")
+    strict = claim("estimate < 0.01", "estimate >= 0.05", statistic=about.statistic)
+    assert verdict(strict, table(estimate=0.02, **bare)).p == pytest.approx(0.1)
+    assert math.isnan(verdict(about, table(estimate=math.nan, **bare)).p)
 
 
 def test_a_missing_statistic_decides_nothing():
@@ -163,6 +224,7 @@ def test_what_is_undefined_meets_no_rule():
 def test_rules_that_contradict_each_other_decide_nothing():
     found = verdict(claim("estimate > 0", "estimate < 1"), table())
     assert found.verdict == "undecided" and "contradict" in found.reason
+    assert max(found.p, found.p_refutes) < 0.05
 
 
 def test_a_group_may_contain_slashes():
@@ -185,22 +247,59 @@ def test_a_model_is_compared_with_another_never_with_itself():
     assert about.is_about(POINT) and not about.is_about({**POINT, "encoder": "bilstm"})
 
 
-def test_differences_have_welchs_interval():
-    rng = np.random.default_rng(0)
-    ours, theirs = rng.normal(0.6, 0.05, 5), rng.normal(0.4, 0.1, 3)
-    tables = [
-        table(estimate=sample.mean(), seed_std=sample.std(ddof=1), seeds=len(sample))
+def two_models(ours, theirs):
+    """The findings of two models, from the estimates of their seeds."""
+    return [
+        table(estimate=np.mean(sample), seed_std=np.std(sample, ddof=1), seeds=len(sample))
         for sample in (ours, theirs)
     ]
-    interval = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
-    near = [(bound - 1e-9, bound + 1e-9) for bound in interval]
-    rule = " and ".join(
-        f"{name} > {low:.12f} and {name} < {high:.12f}"
-        for name, (low, high) in zip(("difference_low", "difference_high"), near, strict=True)
-    )
-    assert verdict(claim(rule, against={"encoder": "bilstm"}), *tables).verdict == "supported"
-    apart = claim("apart > 0.1", "apart < 0.1", against={"encoder": "bilstm"})
-    assert verdict(apart, *reversed(tables)).verdict == "supported"
+
+
+def beside(supported_if, refuted_if="apart > 99"):
+    return claim(supported_if, refuted_if, against={"encoder": "bilstm"})
+
+
+def test_differences_are_tested_by_welch():
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.normal(0.6, 0.05, 5), rng.normal(0.4, 0.1, 3)
+    for border in (0.0, 0.1, 0.3):
+        for relation, side in ((">", "greater"), ("<", "less")):
+            expected = stats.ttest_ind(ours - border, theirs, equal_var=False, alternative=side).pvalue
+            for name in ("difference", "difference_low", "difference_high"):
+                found = verdict(beside(f"{name} {relation} {border}"), *two_models(ours, theirs))
+                assert found.p == pytest.approx(expected)
+
+
+def test_bounds_of_differences_are_shown_as_welchs_interval():
+    ours, theirs = np.array([0.5, 0.6, 0.61, 0.7]), np.array([0.3, 0.5, 0.55])
+    low, high = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
+    found = verdict(beside("difference_low > 0", "difference_high < 0"), *two_models(ours, theirs))
+    assert f"difference_low {low:.3g}, difference_high {high:.3g}" in found.reason
+
+
+def test_models_that_are_alike_must_be_shown_to_be():
+    near, far = [0.50, 0.52, 0.51], [0.70, 0.72, 0.71]
+    wide = [0.3, 0.7, 0.53]
+    about = beside("apart < 0.1", "apart > 0.1")
+    assert verdict(about, *two_models(near, near)).verdict == "supported"
+    assert verdict(about, *two_models(near, far)).verdict == "refuted"
+    assert verdict(about, *two_models(far, near)).verdict == "refuted"
+    assert verdict(about, *two_models(near, wide)).verdict == "undecided", "a point estimate of 0 apart"
+    sure = verdict(about, table(estimate=0.25), table(estimate=0.5))
+    assert (sure.p, sure.p_refutes) == (1.0, 0.0), "seeds that do not differ have no error"
+
+
+def test_equivalence_is_two_one_sided_tests_and_its_contrary_has_two_tails():
+    ours, theirs = [0.5, 0.56, 0.53, 0.6], [0.52, 0.49, 0.58]
+    below = stats.ttest_ind(np.array(ours) - 0.1, theirs, equal_var=False, alternative="less").pvalue
+    above = stats.ttest_ind(np.array(ours) + 0.1, theirs, equal_var=False, alternative="greater").pvalue
+    found = verdict(beside("apart < 0.1", "apart > 0"), *two_models(ours, theirs))
+    assert found.p == pytest.approx(max(below, above))
+    both_sides = stats.ttest_ind(ours, theirs, equal_var=False).pvalue
+    assert found.p_refutes == pytest.approx(both_sides), "beyond 0 is the two-sided test"
+    outside = verdict(beside("apart > 0.01"), *two_models(ours, theirs)).p
+    nearer = stats.ttest_ind(np.array(ours) - 0.01, theirs, equal_var=False, alternative="greater").pvalue
+    assert nearer < outside < 2 * nearer
 
 
 def test_a_comparison_without_the_other_model_is_undecided():
@@ -209,7 +308,7 @@ def test_a_comparison_without_the_other_model_is_undecided():
     assert "encoder bilstm" in verdict(about, table()).reason
     nothing = table(seed_std=math.nan, seeds=1)
     alone = verdict(claim("difference_low > -9", against={"encoder": "bilstm"}), nothing, nothing)
-    assert alone.verdict == "undecided" and "undefined" in alone.reason
+    assert alone.verdict == "undecided" and "no error is known of difference_low" in alone.reason
     assert verdict(claim("difference > -9"), table()).verdict == "undecided"
 
 
@@ -431,7 +530,7 @@ def test_nor_is_anything_compared_with_a_model_at_chance():
 
 
 def test_a_claim_about_scores_is_asked_of_models_at_chance():
-    about = claim("low > 0.5", "low < 0.5", statistic="performance/accuracy/overall")
+    about = claim("low > 0.95", "high < 0.95", statistic="performance/accuracy/overall")
     assert answers(about, scores=scores(0.45)) == {"scores": "refuted"}
 
 

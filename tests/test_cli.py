@@ -204,9 +204,17 @@ def test_a_study_answers_with_the_fields_that_programs_rely_on(here, answer, pag
     assert said["study"] == "tiny" and said["cells"] == said["done"] > 0
     assert said["failed"] == [] and said["seconds"] > 0
     assert {finding["experiment"] for finding in said["findings"]} == {"performance", "permutation"}
-    assert [claim["verdict"] for claim in said["claims"]] == ["supported"]
+    [claim] = said["claims"]
+    assert claim["verdict"] == "supported" and claim["p"] == claim["p_corrected"] < 0.05
+    assert claim["p_refutes"] == claim["p_refutes_corrected"] > 0.9
+    assert "test that the true value is below 0.1: p " in claim["reason"]
+    [whole] = said["claim_verdicts"]
+    assert whole.pop("says") == claim["says"] and whole.pop("statistic") == claim["statistic"]
+    assert whole.pop("reason") == "of 1 grid point supported at 1" and whole.pop("mode") == "corrected"
+    assert whole == {"verdict": "supported", "points": 1, "supported": 1, "refuted": 0, "undecided": 0}
     status, shown = page("study", "tiny.toml")
-    assert status == 0 and "median output change" in shown and "supported" in shown
+    assert status == 0 and "median output change" in shown
+    assert "  supported: of 1 grid point supported at 1\n    supported " in shown
     assert "0 of them now" in shown, "what is in the store is not done again"
 
 

@@ -1,5 +1,7 @@
 """`attentest report`: pages that say what the store says, trust nobody's text, overwrite nobody's file."""
 
+import csv
+import io
 import json
 import math
 import re
@@ -21,8 +23,9 @@ from attentest.cli import run
 from attentest.figures.charts import MainNumber, main_numbers, to_svg
 from attentest.figures.formats import FORMATS
 from attentest.figures.pairs import decimal
+from attentest.findings import claims
 from attentest.findings.cards import CARDS
-from attentest.findings.claims import Claim, verdict
+from attentest.findings.claims import Claim, corrected, verdict
 from attentest.findings.conclusions import CONCLUSIONS
 from attentest.refusal import Refusal
 from attentest.report import extra, folder, pictures, site
@@ -499,21 +502,30 @@ def test_claims_are_judged_as_findings_say_and_shown_on_both_pages(store, tmp_pa
     points = grid_points(Stored(store))
     found = list(judged(study, points))
     tables = {(p.axes["encoder"], p.settings["epochs"]): p.findings[0].table for p in points}
+    of_one, of_two = (Claim(**written.model_dump()) for written in study.claim)
     expected = [
-        verdict(Claim(**study.claim[0].model_dump()), tables["average", 8]),
-        verdict(Claim(**study.claim[0].model_dump()), tables["bilstm", 8]),
-        verdict(Claim(**study.claim[1].model_dump()), tables["average", 8], tables["bilstm", 8]),
+        *corrected([claims.tested(of_one, tables[encoder, 8]) for encoder in ("average", "bilstm")]),
+        verdict(of_two, tables["average", 8], tables["bilstm", 8]),
     ]
     assert [one.verdict for one in found] == expected
     assert expected[2].verdict == "supported"
     files = built(store, studies=[str(tmp_path / "mine.toml")])
     assert expected[2].reason in words(tree(files["mine-average-additive.html"]))
-    [table] = [
-        t
-        for t in tree(files["study-mine.html"]).iter("table")
-        if "average" in words(t) and "bilstm" not in words(t)
-    ]
+    page = tree(files["study-mine.html"])
+    [table] = [t for t in page.iter("table") if "average" in words(t) and "bilstm" not in words(t)]
     assert words(table).endswith("mine supported")
+    [article] = [one for one in page.iter("article") if table in one.iter("table")]
+    assert "supported of 1 grid point supported at 1." in words(article)
+    # The verdict over all grid points comes before the table of them.
+    [whole] = [p for p in article.iter("p") if p.get("class") == "overall"]
+    order = list(article.iter())
+    assert order.index(whole) < order.index(table)
+    rows = list(csv.DictReader(io.StringIO(files["study-mine-claims.csv"])))
+    assert [row["claim verdict"] for row in rows] == ["undecided", "undecided", "supported"]
+    assert rows[2]["claim because"] == "of 1 grid point supported at 1"
+    for row, one in zip(rows, expected, strict=True):
+        for name in ("p", "p_corrected", "p_refutes", "p_refutes_corrected"):
+            assert float(row[name]) == pytest.approx(getattr(one, name), rel=1e-3)
     assert not [one for one in found if one.point.settings["epochs"] == 3]
 
 

@@ -45,6 +45,7 @@ FINDING = Finding(
 )
 ABOUT = {"corpus": SCRIPT, "encoder": "bilstm", "attention": "additive", "projection": "softmax"}
 CLAIM = {**ABOUT, "says": SCRIPT, "verdict": "supported", "reason": HUGE, "mode": "corrected"}
+WHOLE = {"says": SCRIPT, "verdict": "mixed", "reason": HUGE}
 FOUND = {**ABOUT, "experiment": "importance", "measure": "tau", "group": "overall"}
 FOUND |= {"estimate": 0.25, "low": math.nan, "high": math.nan, "null": 0.5, "n": 7}
 
@@ -73,7 +74,11 @@ class Tags(html.parser.HTMLParser):
 
 def study():
     document = {"study": "mine", "title": SCRIPT, "cells": 3, "done": 2, "skipped": []}
-    document |= {"failed": [{"cell": "a" * 64, "error": SCRIPT}], "claims": [CLAIM]}
+    document |= {
+        "failed": [{"cell": "a" * 64, "error": SCRIPT}],
+        "claims": [CLAIM],
+        "claim_verdicts": [WHOLE],
+    }
     return StudyResult(document | {"findings": [FOUND] * 100})
 
 

@@ -549,7 +549,8 @@ class Moded(AbstractExperiment):
 
 
 def conclude_moded(rows, *, mode, rng):
-    return [replace(finding("seen", float(rows["seen"].mean()), mode), experiment="moded")]
+    seen = float(rows["seen"].mean())  # the same of every text, so that its interval has no width
+    return [replace(finding("seen", seen, mode), experiment="moded", low=seen, high=seen)]
 
 
 MODED = """

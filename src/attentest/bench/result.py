@@ -27,10 +27,12 @@ class StudyResult(dict[str, Any]):
             [one["says"], one["corpus"], _model(one, varied), one["verdict"], one["reason"]]
             for one in self.get("claims", ())
         ]
+        whole = [[one["says"], one["verdict"], one["reason"]] for one in self.get("claim_verdicts", ())]
         overall = [one for one in self.get("findings", ()) if one["group"] == "overall"]
         shown = f"Findings over all texts, {min(MOST, len(overall))} of {len(overall)}:"
         return [
             ("Failed:", ("cell", "error"), [[one["cell"][:12], one["error"]] for one in self["failed"]]),
+            ("Claims over all grid points:", ("claim", "verdict", "because"), whole),
             ("Claims:", ("claim", "corpus", "model", "verdict", "because"), claims),
             (shown, HEADINGS, [_finding(one, varied) for one in overall[:MOST]]),
         ]

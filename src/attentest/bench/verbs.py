@@ -18,6 +18,7 @@ from attentest.corpus.catalogue import canonical_name
 from attentest.corpus.shelf import entries
 from attentest.corpus.vectors import is_absent
 from attentest.engine.contract import Event
+from attentest.findings.claims import ClaimVerdict, Verdict, overall
 from attentest.model.files import check_folder, save
 from attentest.model.provenance import config_of
 from attentest.refusal import Refusal
@@ -114,13 +115,17 @@ def run_study(
 def told(asked: Sequence[tuple[Study, Sequence[Cell]]], planner: Planner, outcome: Outcome) -> Document:
     """What came of some studies that were run together: counts, failures, findings, claims."""
     targets = [cell for _, cells in asked for cell in cells]
+    judged = [judge(study, cells, planner.store) for study, cells in asked]
     return {
         "done": len(planner.cells) - len(planner.missing(targets)),
         "computed": outcome.done,
         "failed": [{"cell": key, "error": error} for key, error in outcome.failed.items()],
         "seconds": round(outcome.seconds, 3),
         "findings": findings_of(targets, planner.store).to_dict("records"),
-        "claims": [claim for study, cells in asked for claim in _claims(study, cells, planner.store)],
+        "claims": [_at_point(cell, verdict) for verdicts in judged for cell, verdict in verdicts],
+        "claim_verdicts": [
+            _over_points(one) for verdicts in judged for one in overall(said for _, said in verdicts)
+        ],
     }
 
 
@@ -163,21 +168,39 @@ def with_present_vectors(study: Study, data_dir: str | None) -> tuple[Study, lis
     return study, [{"vectors": name, "reason": "absent"} for name in absent]
 
 
-def _claims(study: Study, targets: Sequence[Cell], store: Store) -> list[dict[str, Any]]:
-    return [
-        {
-            "says": verdict.claim.says,
-            "corpus": cell.config["corpus"],
-            "encoder": cell.config["encoder"],
-            "attention": cell.config["attention"],
-            "projection": cell.config["projection"],
-            **varied(cell.config),
-            "mode": verdict.claim.mode,
-            "verdict": verdict.verdict,
-            "reason": verdict.reason,
-        }
-        for cell, verdict in judge(study, targets, store)
-    ]
+def _at_point(cell: Cell, verdict: Verdict) -> dict[str, Any]:
+    """A claim at one grid point."""
+    return {
+        "says": verdict.claim.says,
+        "corpus": cell.config["corpus"],
+        "encoder": cell.config["encoder"],
+        "attention": cell.config["attention"],
+        "projection": cell.config["projection"],
+        **varied(cell.config),
+        "mode": verdict.claim.mode,
+        "verdict": verdict.verdict,
+        "reason": verdict.reason,
+        "statistic": verdict.claim.statistic,
+        "p": verdict.p,
+        "p_refutes": verdict.p_refutes,
+        "p_corrected": verdict.p_corrected,
+        "p_refutes_corrected": verdict.p_refutes_corrected,
+    }
+
+
+def _over_points(one: ClaimVerdict) -> dict[str, Any]:
+    """A claim over all its grid points."""
+    return {
+        "says": one.claim.says,
+        "statistic": one.claim.statistic,
+        "mode": one.claim.mode,
+        "verdict": one.verdict,
+        "reason": one.reason,
+        "points": one.points,
+        "supported": one.supported,
+        "refuted": one.refuted,
+        "undecided": one.undecided,
+    }
 
 
 def run_one(prefix: str, store_url: str, *, device: str = "auto") -> Document:

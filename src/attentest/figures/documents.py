@@ -14,7 +14,7 @@ from attentest.figures.terminal import findings_table, number, plain_table
 from attentest.notebook import vectors_vary, word_vectors
 
 Document = dict[str, Any]
-VERDICT = {"supported": "green", "refuted": "red", "undecided": "yellow"}
+VERDICT = {"supported": "green", "refuted": "red", "mixed": "magenta", "undecided": "yellow"}
 
 
 def show_corpora(document: Document, console: Console) -> None:
@@ -90,7 +90,7 @@ def show_study(document: Document, console: Console) -> None:
     if len(findings):
         overall = findings[findings["group"] == "overall"]
         console.print(findings_table(overall, document["title"]))
-    _show_claims(document["claims"], console)
+    _show_claims(document["claims"], document.get("claim_verdicts", []), console)
     for failure in document["failed"]:
         console.print(f"failed: {failure['cell'][:12]} {failure['error']}", style="red", markup=False)
     _show_skipped(document, console)
@@ -112,13 +112,19 @@ def _show_skipped(document: Document, console: Console) -> None:
             )
 
 
-def _show_claims(claims: list[Document], console: Console) -> None:
+def _show_claims(claims: list[Document], overall: list[Document], console: Console) -> None:
+    """Each claim with its verdict over all grid points, then those of its grid points."""
     varied = vectors_vary(claims)
     for says in dict.fromkeys(claim["says"] for claim in claims):
         console.print()
         console.print(Text(f"Claim: {says}", style="bold"))
-        for claim in (c for c in claims if c["says"] == says):
+        for whole in (one for one in overall if one["says"] == says):
             line = Text("  ")
+            line.append(whole["verdict"], style=f"bold {VERDICT[whole['verdict']]}")
+            line.append(f": {whole['reason']}")
+            console.print(line, soft_wrap=True)
+        for claim in (c for c in claims if c["says"] == says):
+            line = Text("    ")
             line.append(f"{claim['verdict']:10}", style=VERDICT[claim["verdict"]])
             model = f"{claim['encoder']} + {claim['attention']}"
             if varied:

@@ -1,46 +1,32 @@
-"""Claims as data: a sentence of a paper, the statistic it is about, and the rule that decides.
+"""Claims as data: a sentence of a paper, the statistic it is about, and the rules that decide.
 
-The rule is written before anything runs, in a language too small to hide anything in: a quantity, a
-relation, a number, joined by " and ". It is parsed, never evaluated as code, since study files are shared.
+The rules are written before anything runs (`attentest.findings.rules`). At every grid point each of a
+claim's two rules is one one-sided test. The p-values of a rule are corrected by Holm over the grid points at
+which the claim was tested, so that a rule about a hundred models is wrongly found to hold at any of them in
+5 % of studies at most. The claim's own verdict is read off those of its grid points.
 """
 
 from __future__ import annotations
 
 import math
-import operator
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
 import pandas as pd
-from scipy import stats
 
+from attentest.findings.measured import Deviation, estimates, is_p_value, numbers, plain_deviation
+from attentest.findings.multiplicity import LEVEL, holm
+from attentest.findings.rules import parse, rule_p, shown, told, untested
 from attentest.refusal import Refusal, look_up
 
 AXES = ("corpus", "encoder", "attention", "projection")
 GROUP = "group"  # what a claim may be held against beside axes: other models of the same findings
 MODES = ("corrected", "as-published")
-RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-MEASURED = ("estimate", "low", "high", "null")
-# excess = estimate - null; the others are of the difference to another model's estimate, if there is one.
-QUANTITIES = (*MEASURED, "excess", "difference", "difference_low", "difference_high", "apart")
-NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+FROM_INTERVAL = "the error is read off the 95 % interval, since the stored finding has none"
+ONE_TRAINING = "over texts of this one training"
 LEAST_SEEDS = 2  # one seed's interval knows of texts alone, where others of its study know of seeds, too
-SENTENCE = re.compile(rf"({'|'.join(QUANTITIES)}) *(<=|>=|<|>) *({NUMBER})")
-
-
-@dataclass(frozen=True)
-class Condition:
-    """One comparison of a rule, such as `low > 0.1`."""
-
-    quantity: str
-    relation: str
-    number: float
-
-    def holds(self, finding: dict[str, float]) -> bool:
-        """Whether the finding meets it; a quantity that is NaN meets nothing."""
-        return RELATIONS[self.relation](finding[self.quantity], self.number)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,45 +94,121 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the findings say of a claim, and why."""
+    """What the findings of one grid point say of a claim, and why.
+
+    `p` is small where the data speak for `supported_if`, `p_refutes` where they speak for `refuted_if`. Both
+    are one-sided and NaN where nothing was tested. The verdict rests on the corrected ones.
+    """
 
     claim: Claim
     verdict: Literal["supported", "refuted", "undecided"]
     reason: str
+    p: float = math.nan
+    p_refutes: float = math.nan
+    p_corrected: float = math.nan
+    p_refutes_corrected: float = math.nan
 
 
-def parse(rule: str) -> tuple[Condition, ...]:
-    """The comparisons that must all hold, or a refusal: nothing is guessed."""
-    found = [SENTENCE.fullmatch(part) for part in rule.split(" and ")]
-    if not all(found):
-        raise Refusal(
-            "the rule of a claim",
-            got=repr(rule),
-            needs=f"comparisons of {', '.join(QUANTITIES)} by {', '.join(RELATIONS)} with a number,"
-            ' joined by " and "',
-            way_out='Write for example "estimate < 0.1 and high < 0.2".',
-        )
-    return tuple(Condition(m[1], m[2], float(m[3])) for m in found if m)
+@dataclass(frozen=True)
+class ClaimVerdict:
+    """What all grid points together say of a claim.
+
+    It is supported (refuted) if at least half of the grid points are decided and all of those support
+    (refute) it. It is mixed if some support and some refute it, and undecided otherwise.
+    """
+
+    claim: Claim
+    supported: int
+    refuted: int
+    undecided: int
+
+    @property
+    def points(self) -> int:
+        """At how many grid points the claim was put."""
+        return self.supported + self.refuted + self.undecided
+
+    @property
+    def verdict(self) -> Literal["supported", "refuted", "mixed", "undecided"]:
+        """The one word."""
+        decided = self.supported + self.refuted
+        if self.supported and self.refuted:
+            return "mixed"
+        if not decided or 2 * decided < self.points:
+            return "undecided"
+        return "supported" if self.supported else "refuted"
+
+    @property
+    def reason(self) -> str:
+        """The counts behind it."""
+        counts = {"supported": self.supported, "refuted": self.refuted, "undecided": self.undecided}
+        told = ", ".join(f"{verdict} at {count}" for verdict, count in counts.items() if count)
+        return f"of {self.points} grid {'point' if self.points == 1 else 'points'} {told}"
 
 
-def verdict(claim: Claim, findings: pd.DataFrame, others: pd.DataFrame | None = None) -> Verdict:
-    """What the findings say: the claim is undecided unless exactly one of its rules holds.
+@dataclass(frozen=True)
+class Tested:
+    """A claim at one grid point before correction: the p-values of its two rules, or why there are none."""
+
+    claim: Claim
+    p: float = math.nan
+    p_refutes: float = math.nan
+    seen: str = ""  # the numbers that its rules name
+    unknown: str = ""  # why a rule has no p-value; empty where both have one
+    note: str = ""  # where the error comes from, if that is unusual
+    reason: str = ""  # why nothing was tested
+
+
+def verdict(
+    claim: Claim,
+    findings: pd.DataFrame,
+    others: pd.DataFrame | None = None,
+    deviation: Deviation = plain_deviation,
+) -> Verdict:
+    """What the findings of one grid point say, as if it were the only one.
 
     `others` are the findings of the model it is compared with.
     """
+    return corrected([tested(claim, findings, others, deviation)])[0]
+
+
+def overall(verdicts: Iterable[Verdict]) -> list[ClaimVerdict]:
+    """The verdict of every claim over its grid points, in the order in which the claims come up."""
+    groups: list[list[Verdict]] = []
+    for one in verdicts:
+        own = next((group for group in groups if group[0].claim == one.claim), None)
+        if own is None:
+            groups.append([one])
+        else:
+            own.append(one)
+    return [over_points(group[0].claim, group) for group in groups]
+
+
+def over_points(claim: Claim, verdicts: Iterable[Verdict]) -> ClaimVerdict:
+    """The verdict of one claim from those of its grid points."""
+    said = [one.verdict for one in verdicts]
+    return ClaimVerdict(claim, said.count("supported"), said.count("refuted"), said.count("undecided"))
+
+
+def tested(
+    claim: Claim,
+    findings: pd.DataFrame,
+    others: pd.DataFrame | None = None,
+    deviation: Deviation = plain_deviation,
+) -> Tested:
+    """The p-values of both rules at one grid point, or why there are none."""
     _, measure, group = claim.parts
     if claim.against and others is None:
-        return Verdict(claim, "undecided", f"no findings for {_named(claim.against)}")
+        return Tested(claim, reason=f"no findings for {_named(claim.against)}")
     row = _about(claim, findings, measure, group)
     other = None if others is None or not claim.against else _about(claim, others, measure, claim.other_group)
     if isinstance(row, str):
-        return Verdict(claim, "undecided", row)
+        return Tested(claim, reason=row)
     if isinstance(other, str):
-        return Verdict(claim, "undecided", f"beside {_named(claim.against)}: {other}")
+        return Tested(claim, reason=f"beside {_named(claim.against)}: {other}")
     missing = _not_granted(claim, findings)
     if missing:
-        return Verdict(claim, "undecided", missing)
-    return _judged(claim, _values(row) | _difference(row, other))
+        return Tested(claim, reason=missing)
+    return _tested(claim, row, other, deviation)
 
 
 def _about(claim: Claim, findings: pd.DataFrame, measure: str, group: str) -> pd.Series | str:
@@ -162,11 +224,6 @@ def _about(claim: Claim, findings: pd.DataFrame, measure: str, group: str) -> pd
     return row
 
 
-def _values(row: pd.Series) -> dict[str, float]:
-    values = {name: float(row[name]) for name in MEASURED}
-    return {**values, "excess": values["estimate"] - values["null"]}
-
-
 def _not_granted(claim: Claim, findings: pd.DataFrame) -> str | None:
     """What the claim takes for granted and the findings do not show: of what is not there nothing is kept."""
     for granted, rule in claim.provided.items():
@@ -174,58 +231,57 @@ def _not_granted(claim: Claim, findings: pd.DataFrame) -> str | None:
         row = _about(claim, findings, measure, group)
         if isinstance(row, str):
             return f"it takes {rule} of {granted} for granted: {row}"
-        values = _values(row) | _difference(row, None)
+        values = numbers(row, None)
         conditions = parse(rule)
         if not all(condition.holds(values) for condition in conditions):
-            return f"it takes {rule} of {granted} for granted: {_seen(conditions, values)}"
+            return f"it takes {rule} of {granted} for granted: {shown(conditions, values)}"
     return None
-
-
-def _seen(conditions: Sequence[Condition], values: Mapping[str, float]) -> str:
-    names = dict.fromkeys(condition.quantity for condition in conditions)
-    return ", ".join(f"{name} {values[name]:.3g}" for name in names)
 
 
 def _named(axes: Mapping[str, str]) -> str:
     return ", ".join(f"{axis} {name}" for axis, name in axes.items())
 
 
-def _difference(row: pd.Series, other: pd.Series | None) -> dict[str, float]:
-    """The difference of two models' estimates and its 95 % interval by Welch's t over seeds.
-
-    Fewer than two seeds on a side show no spread, and the bounds are NaN.
-    """
-    if other is None:
-        return dict.fromkeys(("difference", "difference_low", "difference_high", "apart"), math.nan)
-    difference = float(row["estimate"] - other["estimate"])
-    errors = [
-        float(one["seed_std"]) ** 2 / one["seeds"] if one["seeds"] > 1 else math.nan for one in (row, other)
-    ]
-    reach = math.nan
-    if math.isfinite(sum(errors)):
-        weight = sum(error**2 / (one["seeds"] - 1) for error, one in zip(errors, (row, other), strict=True))
-        freedom = sum(errors) ** 2 / weight if weight > 0 else math.inf
-        reach = float(stats.t.ppf(0.975, freedom)) * math.sqrt(sum(errors))
-    return {
-        "difference": difference,
-        "difference_low": difference - reach,
-        "difference_high": difference + reach,
-        "apart": abs(difference),
-    }
-
-
-def _judged(claim: Claim, values: dict[str, float]) -> Verdict:
+def _tested(claim: Claim, row: pd.Series, other: pd.Series | None, deviation: Deviation) -> Tested:
     supports, refutes = parse(claim.supported_if), parse(claim.refuted_if)
-    supported = all(condition.holds(values) for condition in supports)
-    refuted = all(condition.holds(values) for condition in refutes)
-    asked = {condition.quantity: values[condition.quantity] for condition in (*supports, *refutes)}
-    seen = _seen((*supports, *refutes), values)
+    both = (*supports, *refutes)
+    values, known = numbers(row, other, deviation), estimates(row, other, deviation)
+    from_interval = any(known[condition.quantity].from_interval for condition in both)
+    notes = [FROM_INTERVAL] * from_interval + [ONE_TRAINING] * (int(row["seeds"]) == 1)
+    return Tested(
+        claim,
+        rule_p(supports, known),
+        rule_p(refutes, known),
+        seen=shown(both, values),
+        unknown=untested(both, known),
+        note="; ".join(notes),
+    )
+
+
+def corrected(tests: Sequence[Tested]) -> list[Verdict]:
+    """The verdicts of one claim at all its grid points, after Holm within each of the two directions."""
+    raw = np.array([[one.p, one.p_refutes] for one in tests]).reshape(len(tests), 2)
+    counts = (~np.isnan(raw)).sum(axis=0).tolist()
+    settled = np.stack([holm(raw[:, 0]), holm(raw[:, 1])], axis=1)
+    return [_settled(one, p, q, counts) for one, (p, q) in zip(tests, settled.tolist(), strict=True)]
+
+
+def _settled(one: Tested, p: float, p_refutes: float, counts: Sequence[int]) -> Verdict:
+    p, p_refutes = (math.nan if math.isnan(each) else each for each in (p, p_refutes))
+    if one.reason:
+        return Verdict(one.claim, "undecided", one.reason)
+    supported, refuted = p < LEVEL, p_refutes < LEVEL
+    itself = is_p_value(one.claim.parts[1])
+    supports = told(one.claim.supported_if, p, counts[0], itself=itself)
+    refutes = told(one.claim.refuted_if, p_refutes, counts[1], itself=itself)
+    said: Literal["supported", "refuted", "undecided"] = "undecided"
     if supported and refuted:
-        return Verdict(claim, "undecided", f"both rules hold, so they contradict each other: {seen}")
-    if supported:
-        return Verdict(claim, "supported", f"{claim.supported_if}: {seen}")
-    if refuted:
-        return Verdict(claim, "refuted", f"{claim.refuted_if}: {seen}")
-    unknown = [name for name, value in asked.items() if math.isnan(value)]
-    because = f"{' and '.join(unknown)} undefined" if unknown else "neither rule holds"
-    return Verdict(claim, "undecided", f"{because}: {seen}")
+        parts = ["both rules hold, so they contradict each other", one.seen, supports, refutes]
+    elif supported:
+        said, parts = "supported", [one.claim.supported_if, one.seen, supports]
+    elif refuted:
+        said, parts = "refuted", [one.claim.refuted_if, one.seen, refutes]
+    else:
+        parts = [one.unknown or "neither rule is shown", one.seen, supports, refutes]
+    reason = "; ".join(part for part in (f"{parts[0]}: {parts[1]}", *parts[2:], one.note) if part)
+    return Verdict(one.claim, said, reason, one.p, one.p_refutes, p, p_refutes)

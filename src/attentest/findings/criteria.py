@@ -19,6 +19,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from attentest.findings.multiplicity import holm
+
 LEVEL = 0.05
 FEWEST = 20  # texts: below, a bootstrap over them knows too little of its own spread
 WIDTH = 2 * stats.norm.ppf(0.975)  # of a 95 % interval, in standard errors
@@ -203,16 +205,6 @@ def judged(findings: pd.DataFrame, absent: Mapping[str, str] | None = None) -> l
         lacking = _lacking(criterion, own, absent or {}) if verdict == UNDECIDED else ""
         judgements.append(Judgement(criterion, verdict, own, lacking))
     return judgements
-
-
-def holm(p_values: np.ndarray) -> np.ndarray:
-    """Holm's correction of the p-values there are; NaN stays NaN and is not counted as a test."""
-    corrected = np.full(len(p_values), np.nan)
-    there = np.flatnonzero(~np.isnan(p_values))
-    order = there[np.argsort(p_values[there], kind="stable")]
-    factors = np.arange(len(order), 0, -1)
-    corrected[order] = np.minimum(1.0, np.maximum.accumulate(p_values[order] * factors))
-    return corrected
 
 
 def _by_measure(findings: pd.DataFrame, group: str) -> Found:

@@ -15,8 +15,9 @@ from typing import Any
 
 import pandas as pd
 
-from attentest.findings.claims import AXES, Claim, Verdict, verdict
+from attentest.findings.claims import AXES, Claim, Tested, Verdict, corrected, tested
 from attentest.findings.group_means import CONTROLS
+from attentest.findings.measured import Deviation, plain_deviation
 
 PERFORMANCE = "performance"
 SCORES = ("accuracy", "auc")  # F1 depends on which class is called the second
@@ -33,24 +34,32 @@ class Evidence:
     table: pd.DataFrame
 
 
-def judged(claims: Iterable[Claim], evidence: Mapping[str, Evidence]) -> Iterator[tuple[str, Verdict]]:
-    """What each evidence, by its name, says of each claim about it, in the order of the claims."""
+def judged(
+    claims: Iterable[Claim], evidence: Mapping[str, Evidence], deviation: Deviation = plain_deviation
+) -> Iterator[tuple[str, Verdict]]:
+    """What each evidence, by its name, says of each claim about it, in the order of the claims.
+
+    The p-values of a claim are corrected over all evidence that it was tested on.
+    """
     for claim in claims:
-        for name, own in evidence.items():
-            if is_asked(claim, own.config) and claim.is_about(point(own.config)):
-                rival = _rival(claim, own, evidence) if claim.against else None
-                yield name, _said(claim, own, rival, evidence)
+        tests = {
+            name: _tested(claim, own, evidence, deviation)
+            for name, own in evidence.items()
+            if is_asked(claim, own.config) and claim.is_about(point(own.config))
+        }
+        yield from zip(tests, corrected([*tests.values()]), strict=True)
 
 
-def _said(claim: Claim, own: Evidence, rival: Evidence | None, evidence: Mapping[str, Evidence]) -> Verdict:
+def _tested(claim: Claim, own: Evidence, evidence: Mapping[str, Evidence], deviation: Deviation) -> Tested:
     experiment, measure, group = claim.parts
+    rival = _rival(claim, own, evidence) if claim.against else None
     for one, made in ((own, group), (rival, claim.other_group)):
         if one is None or experiment == PERFORMANCE:
             continue
         why = unlearnt(one, evidence) or (None if measure.startswith(ANSWERS) else spoilt(one.table, made))
         if why:
-            return Verdict(claim, "undecided", why)
-    return verdict(claim, own.table, None if rival is None else rival.table)
+            return Tested(claim, reason=why)
+    return tested(claim, own.table, None if rival is None else rival.table, deviation)
 
 
 def unlearnt(own: Evidence, evidence: Mapping[str, Evidence]) -> str | None:

@@ -164,6 +164,8 @@ class ClaimTable:
     models: Sequence[str]
     corpora: Mapping[str, Mapping[str, Sequence[Judged]]]
     counts: Mapping[str, int]
+    verdict: str  # over all its grid points
+    because: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,9 +218,14 @@ class StudyPage:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many verdicts of each kind there are."""
-        kinds = ("supported", "refuted", "undecided")
-        return {kind: sum(claim.counts.get(kind, 0) for claim in self.claims) for kind in kinds}
+        """How many claims have each verdict over all their grid points; the others were not judged."""
+        kinds = ("supported", "refuted", "mixed", "undecided")
+        return {kind: sum(claim.verdict == kind for claim in self.claims) for kind in kinds}
+
+    @property
+    def judged(self) -> int:
+        """How many verdicts at single grid points there are."""
+        return sum(sum(claim.counts.values()) for claim in self.claims)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from attentest.figures.listing import listings
+from attentest.findings.claims import Claim, over_points
 from attentest.report.pages import ClaimTable
 from attentest.report.verdicts import Judged
 from attentest.studies.recipe import Study, WrittenClaim
 
 RULE = ("claim", "statistic", "beside", "supported if", "refuted if", "provided")
-HEADINGS = (*RULE, "corpus", "model", "verdict", "because")
+TESTS = ("p", "p_corrected", "p_refutes", "p_refutes_corrected")
+HEADINGS = (*RULE, "corpus", "model", "verdict", "because", *TESTS, "claim verdict", "claim because")
 NOT_JUDGED = "not judged"
 
 
 def claim_tables(study: Study, verdicts: Sequence[Judged]) -> list[ClaimTable]:
     """Every claim of the study in its order, also one that nothing in the store is about."""
-    rules = {(one.says, one.statistic): one for one in study.claim}
-    by_claim: dict[tuple[str, str], list[Judged]] = {claim: [] for claim in rules}
+    rules: dict[tuple[str, str, str], WrittenClaim] = {
+        (one.says, one.statistic, one.mode): one for one in study.claim
+    }
+    by_claim: dict[tuple[str, str, str], list[Judged]] = {claim: [] for claim in rules}
     for one in verdicts:
-        by_claim[one.verdict.claim.says, one.verdict.claim.statistic].append(one)
-    return [_table(rules[claim], some) for claim, some in by_claim.items()]
+        claim = one.verdict.claim
+        by_claim[claim.says, claim.statistic, claim.mode].append(one)
+    return [_table(rules[key], some) for key, some in by_claim.items()]
 
 
 def claim_files(study: Study, claims: Sequence[ClaimTable]) -> dict[str, str]:
@@ -34,17 +40,25 @@ def claim_files(study: Study, claims: Sequence[ClaimTable]) -> dict[str, str]:
 def _rows(claim: ClaimTable) -> Iterator[list[str]]:
     rule = [claim.says, claim.statistic, claim.beside, claim.supported_if, claim.refuted_if, claim.provided]
     if not claim.corpora:
-        yield [*rule, "", "", NOT_JUDGED, "nothing that it is about is in the store"]
+        empty = [""] * len(TESTS)
+        yield [*rule, "", "", NOT_JUDGED, "nothing that it is about is in the store", *empty, NOT_JUDGED, ""]
     for corpus, models in claim.corpora.items():
         for model, verdicts in models.items():
             for one in verdicts:
-                yield [*rule, corpus, model, one.verdict.verdict, one.verdict.reason]
+                said = one.verdict
+                tests = [_written(getattr(said, name)) for name in TESTS]
+                yield [*rule, corpus, model, said.verdict, said.reason, *tests, claim.verdict, claim.because]
+
+
+def _written(p: float) -> str:
+    return "" if math.isnan(p) else f"{p:.4g}"
 
 
 def _table(claim: WrittenClaim, verdicts: Sequence[Judged]) -> ClaimTable:
     corpora: dict[str, dict[str, list[Judged]]] = {}
     for one in verdicts:
         corpora.setdefault(one.point.corpus, {}).setdefault(one.point.model, []).append(one)
+    whole = over_points(Claim(**claim.model_dump()), [one.verdict for one in verdicts])
     return ClaimTable(
         says=claim.says,
         statistic=claim.statistic,
@@ -55,4 +69,6 @@ def _table(claim: WrittenClaim, verdicts: Sequence[Judged]) -> ClaimTable:
         models=list(dict.fromkeys(one.point.model for one in verdicts)),
         corpora=corpora,
         counts=Counter(one.verdict.verdict for one in verdicts),
+        verdict=whole.verdict if verdicts else NOT_JUDGED,
+        because=whole.reason if verdicts else "",
     )
