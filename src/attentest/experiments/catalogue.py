@@ -8,6 +8,7 @@ from typing import Any
 
 from attentest.experiments.ablation import Ablation
 from attentest.experiments.adversary import Adversary
+from attentest.experiments.calibration.observe import Calibration
 from attentest.experiments.communication import Communication
 from attentest.experiments.contract import AbstractExperiment
 from attentest.experiments.deception import Deception
@@ -56,6 +57,7 @@ EXPERIMENTS: dict[str, type[AbstractExperiment]] = {
     "explainers": Explainers,
     "ablation": Ablation,
     "vectors": Vectors,
+    "calibration": Calibration,
 }
 
 

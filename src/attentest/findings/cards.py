@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attentest.experiments.calibration import conclude as calibration
 from attentest.findings.card import OF_UNTRAINED, Card
 from attentest.findings.cards_ablation import ABLATION_CARDS
 from attentest.findings.cards_adversary import ADVERSARY_CARDS
@@ -103,6 +104,7 @@ CARDS: dict[str, Card] = {
     **EXPLAINER_CARDS,
     **ABLATION_CARDS,
     **VECTORS_CARDS,
+    **calibration.CARDS,
 }
 
 

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.calibration import conclude as calibration
 from attentest.findings import (
     ablation,
     adversary,
@@ -77,4 +78,5 @@ CONCLUSIONS: dict[str, Conclusion] = {
     "explainers": Conclusion(explainers.conclude, version=2),
     "ablation": Conclusion(ablation.conclude, version=2),
     "vectors": Conclusion(vectors.conclude, version=2),
+    "calibration": Conclusion(calibration.conclude, version=1),
 }

@@ -49,8 +49,21 @@ def shuffled_plausibility(
     scores: Scores, rationale: Marked, *, draws: int, rng: np.random.Generator
 ) -> Plausibility:
     """The null: the mean over draws in which the scores have changed places."""
-    drawn = [plausibility(rng.permutation(scores), rationale) for _ in range(draws)]
-    return Plausibility(*np.mean(drawn, axis=0).tolist())
+    marked = int(rationale.sum())
+    if not 0 < marked < len(rationale) or np.isnan(scores).any():
+        return UNDEFINED
+    drawn = rng.permuted(np.tile(scores, (draws, 1)), axis=1)
+    order = np.argsort(-drawn, axis=1, kind="stable")
+    right = rationale[order].cumsum(axis=1)
+    wanted, at_end = spans(rationale), _ends(np.sort(scores)[::-1])  # the sorted scores are always the same
+    precision = right[:, at_end] / (at_end + 1)
+    chosen = np.zeros(drawn.shape, dtype=bool)
+    np.put_along_axis(chosen, order[:, :marked], True, axis=1)
+    return Plausibility(
+        float(right[:, marked - 1].mean() / marked),
+        float(np.mean([iou_f1(spans(some), wanted) for some in chosen])),
+        float((precision * np.diff(right[:, at_end], prepend=0, axis=1)).sum(1).mean() / marked),
+    )
 
 
 def spans(marked: Marked) -> list[Span]:
@@ -61,21 +74,25 @@ def spans(marked: Marked) -> list[Span]:
 
 def iou_f1(found: list[Span], wanted: list[Span]) -> float:
     """F1 of spans, where a span is right that shares half of its union with one of the others."""
-    hits = np.array([[_overlap(one, other) >= OVERLAP for other in wanted] for one in found])
-    precision, recall = float(hits.any(axis=1).mean()), float(hits.any(axis=0).mean())
+    hits = [(i, j) for i, one in enumerate(found) for j, other in enumerate(wanted) if _fits(one, other)]
+    precision, recall = len({i for i, _ in hits}) / len(found), len({j for _, j in hits}) / len(wanted)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def _overlap(one: Span, other: Span) -> float:
-    shared = max(0, min(one[1], other[1]) - max(one[0], other[0]))
-    return shared / (one[1] - one[0] + other[1] - other[0] - shared)
+def _fits(one: Span, other: Span) -> bool:
+    shared = min(one[1], other[1]) - max(one[0], other[0])
+    return shared > 0 and shared >= OVERLAP * (one[1] - one[0] + other[1] - other[0] - shared)
 
 
 def average_precision(scores: Scores, rationale: Marked) -> float:
     """The area under precision and recall in steps: precision at every threshold, by the recall it gains."""
     order = np.argsort(-scores, kind="stable")
     right = rationale[order].cumsum()
-    # Equals come together: a threshold lies only where the next score is smaller.
-    last = np.flatnonzero(np.append(np.diff(scores[order]) < 0, True))
+    last = _ends(scores[order])
     precision = right[last] / (last + 1)
     return float((precision * np.diff(right[last], prepend=0)).sum() / rationale.sum())
+
+
+def _ends(falling: Scores) -> np.ndarray:
+    """Where equals end: a threshold lies only where the next score is smaller."""
+    return np.flatnonzero(np.append(np.diff(falling) < 0, True))

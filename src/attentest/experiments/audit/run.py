@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -52,10 +52,16 @@ def audited(
     watcher: Watcher | None = None,
     *,
     questions: Sequence[str] = tuple(QUESTIONS),
+    searches: bool = True,
     seed: int = SEED,
 ) -> Audit:
-    """Ask every question; one that this model or these texts do not allow is left out, with its reason."""
+    """Ask every question; one that this model or these texts do not allow is left out, with its reason.
+
+    Without `searches` adversaries are computed exactly where that is possible, and not looked for elsewhere.
+    """
     allowed = check_budget(budget)
+    if not searches:
+        allowed = replace(allowed, searched=0)
     for name in questions:
         look_up(name, QUESTIONS, "question of an audit")
     model, chosen = on_the_bench(model), spread(examples, allowed.texts)

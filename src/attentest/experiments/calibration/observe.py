@@ -25,7 +25,8 @@ class Calibration(AbstractExperiment):
 
     One row per finding over all texts: `estimate`, its standard `error` and degrees of `freedom`, its `null`
     and `n`; and in every row the truth, `points` and `depends`. `questions` names some of the audit's
-    questions, separated by blanks; empty means all that the budget has.
+    questions, separated by blanks; empty means all that the budget has. Without `searches` adversaries are
+    exact or not there.
     """
 
     name: ClassVar[str] = NAME
@@ -36,6 +37,7 @@ class Calibration(AbstractExperiment):
     texts: int = 200
     budget: str = "standard"
     questions: str = ""
+    searches: bool = True
 
     def __post_init__(self) -> None:
         check_budget(self.budget)
@@ -58,7 +60,9 @@ class Calibration(AbstractExperiment):
         examples = self._drawn(subject, rng)
         asked = tuple(self.questions.split()) or tuple(QUESTIONS)
         seed = int(rng.integers(2**31))
-        found = audited(subject.model, examples, self.budget, questions=asked, seed=seed)
+        found = audited(
+            subject.model, examples, self.budget, questions=asked, searches=self.searches, seed=seed
+        )
         truth: Truth = truth_of(subject.model, examples)
         for finding in found.findings:
             if finding.group == "overall":
