@@ -187,6 +187,7 @@ def said_of(published, ours, spread=0.01, seeds=5, *, corpus="sst", statistic=ST
 def test_a_verdict_comes_with_all_its_numbers():
     said = said_of(0.34, 0.30, 0.02)
     half = stats.t.ppf(0.95, 4) * 0.02 * math.sqrt(1.2)
+    assert "95 % interval" in said_of(0.34, 0.60).why, "the interval that decided"
     assert (said.agrees, said.margin, said.freedom) == ("agrees", 0.15, 4)
     assert (said.difference, said.moderated_std) == (pytest.approx(-0.04), 0.02)
     room = (0.15 - 0.005) / (0.02 * math.sqrt(1.2)) - stats.t.ppf(0.95, 4)
@@ -591,6 +592,14 @@ def test_sizes_come_from_the_corpus(tmp_path, store):
     assert all(row["low"] is row["seeds"] is row["p_agrees_if_equal"] is None for row in document["sizes"])
     assert document["sizes_summary"] == {"same": 6, "differs": 1}
     assert document["rows"] == [] and document["summary"] == {}, "sizes are no part of the agreement"
+    out = io.StringIO()
+    show_comparison(document, Console(file=out, width=80, markup=False))
+    shown = " ".join(out.getvalue().split())
+    assert "Sizes and counts of the corpora, which are not part of the agreement" in shown
+    assert "SST sst 0 negative train_size 3,034 3,033 differs by 1" in shown
+    assert "0 pairs: none. 7 sizes and counts, apart: 6 same, 1 differs." in shown
+    rows = list(csv.DictReader(io.StringIO(FORMATS["csv"](document), newline="")))
+    assert [row["kind"] for row in rows] == ["size"] * 7 + ["missing"]
     [gap] = document["missing"]
     assert "vocab_size" in gap["reason"] and gap["way_out"].endswith("--corpus babi-1")
 

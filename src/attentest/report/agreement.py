@@ -10,6 +10,7 @@ from typing import Any
 from attentest.findings.moderated import moderated
 from attentest.report.equivalence import (
     CANNOT_TELL,
+    DIFFERS,
     SCORE_MARGIN,
     SHARE_MARGIN,
     TAU_MARGIN,
@@ -87,13 +88,16 @@ def judge(
         return Judgement(CANNOT_TELL, lacking, difference, margin, p_agrees_if_equal=0.0)
     deviation = moderated(seed_std, seeds, load_seed_deviations().get(statistic))
     rounding = 0.05 if number["measure"] in ONE_DECIMAL else number.rounding
-    level = 0.95 if margin is None else 0.90
+    said = verdict(difference, deviation, seeds, margin, rounding)
+    level = 0.95 if margin is None or said == DIFFERS else 0.90  # of the interval that decided
     half = float(half_width(*deviation, seeds, level))
+    why = (
+        f"ours - published {difference:+.3f}, {round(100 * level)} % interval"
+        f" {difference - half:.3f} to {difference + half:.3f},"
+    )
     return Judgement(
-        verdict(difference, deviation, seeds, margin, rounding),
-        f"ours - published {difference:+.3f}, {level:.0%} interval".replace("%", " %")
-        + f" {difference - half:.3f} to {difference + half:.3f}, "
-        + ("no margin, so it cannot agree" if margin is None else f"margin {margin}"),
+        said,
+        f"{why} no margin, so it cannot agree" if margin is None else f"{why} margin {margin}",
         difference,
         margin,
         deviation.value,
