@@ -15,7 +15,7 @@ pytest.importorskip("vl_convert")
 from attentest.figures import charts
 from attentest.figures.chart_information import KINDS
 from attentest.figures.chart_rank_groups import MADE, RankedText
-from attentest.figures.comparisons import show_comparison
+from attentest.figures.comparisons import WIDTH, show_comparison
 from attentest.figures.formats import FORMATS
 from attentest.figures.pairs import OVER_SETTINGS
 from attentest.findings import information, orders
@@ -272,4 +272,4 @@ def test_averages_are_in_every_format(store):
     show_comparison(document, console)
     shown = console.file.getvalue()
     assert "mean_weighted" in shown and OVER_SETTINGS in shown
-    assert max(map(len, shown.splitlines())) <= 100
+    assert max(map(len, shown.splitlines())) <= WIDTH

@@ -340,6 +340,8 @@ def test_the_demo_prints_the_published_row_as_a_stand_in():
         "statistic": "importance/tau-gradient",
         "published": 0.23,
         "published_std": 0.19,
+        "published_a": 0.25,
+        "published_a_std": 0.16,
     }
     row |= {"ours": 0.301, "low": 0.289, "high": 0.311, "null": 0.446, "agrees": "not comparable"}
     row |= {"why": "babi-1-simulated stands in for the paper's data"}
@@ -354,7 +356,9 @@ def test_the_demo_prints_the_published_row_as_a_stand_in():
     console = Console(record=True, width=90, file=io.StringIO())
     show_demo(document, console)
     shown = console.export_text()
-    assert re.search(r"BiLSTM +tau gradient +0\.23 ± 0\.19 +0\.301 +0\.289 to 0\.311 +0\.446", shown)
+    assert re.search(
+        r"BiLSTM +tau gradient +0\.23 ± 0\.19 +0\.25 ± 0\.16 +0\.301 +0\.289 to 0\.311 +0\.446", shown
+    )
     assert "not comparable: babi-1-simulated stands in" in shown and "Open s/site/index.html" in shown
 
 

@@ -274,7 +274,8 @@ def test_compare_says_the_same(gallery):
     alone = [row for row in here["rows"] if row["statistic"].startswith("heat-map/")]
     assert there["rows"] == [row for row in here["rows"] if row not in alone] and len(there["rows"]) > 5
     assert any(row["epochs_run"] == [5, 5] for row in there["rows"])
-    assert any(row["measure"] == "avg_length_tokens" for row in there["rows"])
+    assert there["sizes"] == here["sizes"]
+    assert any(row["measure"] == "avg_length_tokens" for row in there["sizes"])
 
 
 def test_the_report_has_the_same_numbers_also_of_single_seeds(gallery, monkeypatch):

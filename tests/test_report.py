@@ -564,8 +564,9 @@ def test_published_numbers_stand_beside_ours_and_can_be_taken_along(store, undra
         f"study-jain-wallace-2019{suffix}" for suffix in (".md", ".tex", ".csv")
     }
     rows = [line for line in rows_of(files["study-jain-wallace-2019.html"], "pairs") if "stands in" in line]
-    assert len(rows) == len(document["rows"]) > 0
-    for pair, line in zip(document["rows"], rows, strict=True):
+    shown = [*document["rows"], *document["sizes"]]
+    assert len(rows) == len(shown) > len(document["rows"]) > 0, "pairs first, then sizes"
+    for pair, line in zip(shown, rows, strict=True):
         assert pair["measure"] in line and decimal(pair["ours"]) in line
     assert document["rule"] in words(page)
 

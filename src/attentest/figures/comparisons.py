@@ -14,25 +14,30 @@ from rich.text import Text
 from attentest.figures.pairs import (
     OVER_HEADINGS,
     OVER_SETTINGS,
+    SIZES,
     blocks,
     cells,
     count,
+    counted,
     decimal,
     epochs,
     gaps,
+    if_equal,
     interval,
     model_of,
     over_settings,
     published,
+    sizes,
     vectors,
 )
 from attentest.figures.terminal import harmless, plain_table
 
 Document = dict[str, Any]
 Row = dict[str, Any]
-STYLE = {"agrees": "green", "disagrees": "red", "not comparable": "dim", "recalled": "dim"}
-WIDTH = 100  # what a row needs
-HEADINGS = ("class", "published", "ours", "95 %", "null", "n", "seeds", "agrees")
+STYLE = {"agrees": "green", "differs": "red", "not comparable": "dim", "recalled": "dim"}
+WIDTH = 112  # what a row needs
+HEADINGS = ("class", "published", "(A)", "ours", "95 %", "null", "n", "seeds", "agrees", "P")
+SIZE_HEADINGS = ("data set", "corpus", "class", "size", "published", "ours", "same?", "why")
 
 
 def show_comparison(document: Document, console: Console) -> None:
@@ -52,10 +57,17 @@ def show_comparison(document: Document, console: Console) -> None:
         console.print()
         console.print(Text(OVER_SETTINGS, style="bold"))
         console.print(plain_table(OVER_HEADINGS, many))
+    if counts := sizes(document, SIZE_HEADINGS):
+        console.print()
+        console.print(Text(SIZES, style="bold"))
+        console.print(plain_table(SIZE_HEADINGS, counts))
     _show_gaps(document["missing"], console)
     console.print()
-    counts = ", ".join(f"{number} {said}" for said, number in document["summary"].items())
-    console.print(f"{len(document['rows'])} pairs: {counts or 'none'}.", highlight=False)
+    console.print(f"{len(document['rows'])} pairs: {counted(document['summary'])}.", highlight=False)
+    if counts:
+        said = f"{len(counts)} sizes and counts, apart: {counted(document['sizes_summary'])}."
+        console.print(said, highlight=False)
+    console.print(Text("(A): the earlier printed version. P: P(agrees if equal).", style="dim"))
     console.print(Text(document["rule"], style="dim"))
 
 
@@ -81,8 +93,6 @@ def _by_model(rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _heading(row: Row) -> str:
-    if not row["vectors"]:
-        return "sizes of the corpus"
     made = f"vectors {vectors(row)}, decoder {row['decoder']}, epochs {epochs(row)}"
     return f"{model_of(row)}: {made}" + (f", {row['differs']}" if row["differs"] else "")
 
@@ -99,12 +109,14 @@ def _table(rows: list[Row]) -> Table:
             f"  {harmless(_measure(row))}",
             harmless(row["group"] or row["label"] or row["class"]),
             published(row).replace(" ", ""),  # the longest row of the tables has just room so
+            decimal(row["published_a"], 2),
             decimal(row["ours"]),
             interval(row, 2).replace(" to ", ".."),
             decimal(row["null"]),
             count(row["n"]),
             count(row["seeds"]),
             agrees,
+            if_equal(row),
             style="dim" if row["recalled"] else "",
         )
     return table
@@ -117,10 +129,13 @@ def _measure(row: Row) -> str:
 
 
 def _notes(rows: list[Row]) -> Iterator[str]:
-    """Why a pair is not judged, and what was left out; of what was recalled the rule below speaks."""
+    """Why a pair is not judged, and what was left out; of what was recalled the rule below speaks.
+
+    Where the rule was asked and cannot tell, the reason is its interval, which other formats have.
+    """
     said = []
     for row in rows:
-        if row["agrees"] in ("undecided", "not comparable"):
+        if row["agrees"] in ("cannot tell", "not comparable") and row["moderated_std"] is None:
             said.append(f"{row['agrees']}: {row['why']}")
         if row["excluded"]:
             texts = row["excluded"] + row["n"]

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from attentest.figures.documents import show_study
 from attentest.figures.heatmaps import Strip, pair_terminal
-from attentest.figures.pairs import decimal, interval, published
+from attentest.figures.pairs import decimal, interval, published, version_a
 from attentest.figures.terminal import number, plain_table, strip
 from attentest.figures.terminal_charts import paired_histograms
 
@@ -82,6 +82,7 @@ def _show_published(rows: list[Document], console: Console) -> None:
             row["model"],
             row["statistic"].rpartition("/")[2].replace("-", " "),
             published(row),
+            version_a(row),
             decimal(row["ours"]),
             interval(row),
             decimal(row["null"]),
@@ -89,7 +90,10 @@ def _show_published(rows: list[Document], console: Console) -> None:
         for row in rows
     ]
     console.print(
-        plain_table(("  model", "", "published", "ours", "95 %", "null"), [_indented(r) for r in said])
+        plain_table(
+            ("  model", "", "published", "earlier version", "ours", "95 %", "null"),
+            [_indented(r) for r in said],
+        )
     )
     for why in dict.fromkeys(f"  {row['agrees']}: {row['why']}" for row in rows):
         console.print(Text(why, style="dim"))

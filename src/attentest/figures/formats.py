@@ -14,6 +14,8 @@ from attentest.figures.pairs import (
     DASH,
     OVER_HEADINGS,
     OVER_SETTINGS,
+    SIZE_COLUMNS,
+    SIZES,
     blocks,
     cells,
     class_of,
@@ -21,11 +23,14 @@ from attentest.figures.pairs import (
     decimal,
     epochs,
     gaps,
+    if_equal,
     interval,
     model_of,
     over_settings,
     published,
+    sizes,
     vectors,
+    version_a,
 )
 from attentest.refusal import Refusal, look_up
 
@@ -39,6 +44,7 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
     "group": lambda row: row["group"] or DASH,
     "measure": lambda row: row["measure"],
     "published": published,
+    "version A": version_a,
     "ours": lambda row: decimal(row["ours"]),
     "95 % interval": interval,
     "seed std": lambda row: decimal(row["seed_std"]),
@@ -51,23 +57,32 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
     "decoder": lambda row: row["decoder"] or DASH,
     "differs in": lambda row: row["differs"] or DASH,
     "agrees": lambda row: row["agrees"],
+    "P(agrees if equal)": if_equal,
     "why": lambda row: row["why"] or DASH,
     "cell": cells,
 }
-SOMETIMES = ("group", "differs in", "why")  # left out of a table in which they say nothing
+SOMETIMES = (
+    "group",
+    "version A",
+    "differs in",
+    "P(agrees if equal)",
+    "why",
+)  # left out of a table in which they say nothing
 RECALLED = "recalled"  # what `agrees` says of a number that nobody checked against its paper
 MARK = "†"
 FOOTNOTE = "The published number was recalled, not read in the paper: it is shown and never judged."
 
 
 def tables(document: Document, columns: Sequence[str] = tuple(COLUMNS)) -> Iterator[Table]:
-    """The pairs by table and data set, and then the gaps, as words."""
+    """The pairs by table and data set, then averages over settings, sizes and gaps, as words."""
     for title, rows in blocks(document["rows"]):
         table = {name: [COLUMNS[name](row) for row in rows] for name in columns}
         told = {n: column for n, column in table.items() if n not in SOMETIMES or set(column) != {DASH}}
         yield title, tuple(told), [list(row) for row in zip(*told.values(), strict=True)]
     if many := over_settings(document):
         yield OVER_SETTINGS, OVER_HEADINGS, many
+    if counts := sizes(document):
+        yield SIZES, tuple(SIZE_COLUMNS), counts
     lacking = gaps(document["missing"])
     if lacking:
         yield "Published, and not here", tuple(lacking[0]), [[str(v) for v in g.values()] for g in lacking]
@@ -86,7 +101,8 @@ def _written(
 ) -> list[str]:
     """A row in some format; one whose number was recalled is to look less certain than the others."""
     told = [escaped(cell) for cell in row]
-    if "agrees" not in headings or row[headings.index("agrees")] != RECALLED:
+    verdicts = [cell for heading, cell in zip(headings, row, strict=True) if heading in ("agrees", "same?")]
+    if RECALLED not in verdicts:
         return told
     return [doubtful(heading, cell) for heading, cell in zip(headings, told, strict=True)]
 
@@ -99,9 +115,13 @@ def markdown(document: Document) -> str:
         lines = [headings, ["---"] * len(headings), *written]
         parts.append(f"## {in_markdown(title)}")
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
-    if any(row["recalled"] for row in document["rows"]):
+    if _any_recalled(document):
         parts.append(f"{MARK} {FOOTNOTE}")
     return "\n\n".join(parts) + "\n"
+
+
+def _any_recalled(document: Document) -> bool:
+    return any(row["recalled"] for name in ("rows", "sizes") for row in document.get(name, ()))
 
 
 def _in_italics(heading: str, cell: str) -> str:
@@ -119,7 +139,7 @@ def in_markdown(text: str) -> str:
 def latex(document: Document) -> str:
     """One plain `tabular` for each table and data set; needs no package but where something is gray."""
     parts = [f"% {printable(document['title'])}", f"% {document['rule']}"]
-    if any(row["recalled"] for row in document["rows"]):
+    if _any_recalled(document):
         parts.append(rf"% \usepackage{{xcolor}} for what is gray. {FOOTNOTE}")
     for title, headings, rows in tables(document):
         width = len(headings)
@@ -169,22 +189,26 @@ def in_latex(text: str) -> str:
 
 
 CSV_FIELDS = (
+    "kind",
     *("paper", "table", "dataset", "corpus", "model", "attention", "projection", "class", "label", "group"),
-    *("measure", "published", "published_std", "recalled", "ours", "low", "high", "seed_std", "std", "null"),
-    *("n", "excluded", "seeds", "vectors", "epochs", "decoder", "differs", "agrees", "why", "cells"),
+    *("measure", "published", "published_std", "published_a", "published_a_std", "recalled", "ours"),
+    *("low", "high", "seed_std", "std", "null", "n", "excluded", "seeds", "vectors", "epochs", "decoder"),
+    *("differs", "agrees", "difference", "margin", "moderated_std", "freedom", "p_agrees_if_equal", "why"),
+    "cells",
 )
 
 
 def comma_separated(document: Document) -> str:
-    """Every pair on a line, numbers in full; then the gaps, which have no number of ours."""
+    """Every pair on a line, numbers in full; then sizes, then the gaps, which have no number of ours."""
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, CSV_FIELDS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    for row in document["rows"]:
-        ran = epochs(row) if row["epochs"] is not None else None
-        writer.writerow(row | _words(row) | {"cells": cells(row), "epochs": ran})
+    for kind, rows in (("number", document["rows"]), ("size", document.get("sizes", ()))):
+        for row in rows:
+            ran = epochs(row) if row["epochs"] is not None else None
+            writer.writerow(row | _words(row) | {"kind": kind, "cells": cells(row), "epochs": ran})
     for gap in document["missing"]:
-        said = {"agrees": "missing", "why": f"{gap['reason']}; {gap['way_out']}"}
+        said = {"kind": "missing", "agrees": "missing", "why": f"{gap['reason']}; {gap['way_out']}"}
         writer.writerow(gap | _words(gap) | said)
     return out.getvalue()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import groupby
 from typing import Any
@@ -31,6 +31,18 @@ def published(row: Row) -> str:
     std = row.get("published_std")
     printed = -int(Decimal(repr(row["published"])).as_tuple().exponent)
     return decimal(row["published"], max(printed, 2)) + ("" if std is None else f" ± {std:.2f}")
+
+
+def version_a(row: Row) -> str:
+    """The number of the earlier of two printed versions; a dash where there is none to show."""
+    if row.get("published_a") is None:
+        return DASH
+    return published({"published": row["published_a"], "published_std": row["published_a_std"]})
+
+
+def if_equal(row: Row) -> str:
+    """P(agrees if equal) to two places; a dash where nothing was judged."""
+    return decimal(row.get("p_agrees_if_equal"), 2)
 
 
 def interval(row: Row, places: int = 3) -> str:
@@ -80,6 +92,31 @@ def blocks(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
     order = {key: number for number, key in enumerate(dict.fromkeys(map(place, rows)))}
     for (table, dataset, corpus), some in groupby(sorted(rows, key=lambda r: order[place(r)]), key=place):
         yield f"{table}: {dataset} (here {corpus})", list(some)
+
+
+SIZES = "Sizes and counts of the corpora, which are not part of the agreement"
+SIZE_COLUMNS: dict[str, Callable[[Row], str]] = {
+    "table": lambda row: row["table"],
+    "data set": lambda row: row["dataset"],
+    "corpus": lambda row: row["corpus"],
+    "class": class_of,
+    "size": lambda row: row["measure"],
+    "published": published,
+    "ours": lambda row: decimal(row["ours"]),
+    "same?": lambda row: row["agrees"],
+    "why": lambda row: row["why"] or DASH,
+    "cell": cells,
+}
+
+
+def sizes(document: Mapping[str, Any], columns: Sequence[str] = tuple(SIZE_COLUMNS)) -> list[list[str]]:
+    """The sizes as words, a row for each."""
+    return [[SIZE_COLUMNS[name](row) for name in columns] for row in document.get("sizes", ())]
+
+
+def counted(summary: Mapping[str, int]) -> str:
+    """How many of each verdict, in the order of the verdicts."""
+    return ", ".join(f"{number} {said}" for said, number in summary.items()) or "none"
 
 
 def gaps(missing: Sequence[Row]) -> list[Row]:

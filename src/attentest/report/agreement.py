@@ -1,4 +1,4 @@
-"""Whether a published number and ours may be compared at all, and if so whether they agree."""
+"""Whether a published number and ours may be compared at all, and if so what the rule says of them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scipy.special import stdtrit
-
+from attentest.findings.moderated import moderated
+from attentest.report.equivalence import (
+    CANNOT_TELL,
+    DIFFERS,
+    SCORE_MARGIN,
+    SHARE_MARGIN,
+    TAU_MARGIN,
+    half_width,
+    margin_of,
+    probability_of_agreeing,
+    verdict,
+)
 from attentest.report.papers import DATASETS, SIZES, UNKNOWN_ORDER
 from attentest.report.translation import place
 from attentest.studies.published import PublishedNumber
+from attentest.studies.seed_deviations import load_seed_deviations, table_version
 
 LEAST_SEEDS = 3
 # Small enough to be trained many times, so more is asked of them.
 MORE_SEEDS = {"sst": 5, "20news": 5, "babi-1": 5}
 RULE = (
-    "A published number is one run, so ours of n seeds agrees with it if |ours - published| <="
-    " t(.975, n-1) * seed_std * sqrt(1 + 1/n) + half a unit of the last printed digit (.005 for two"
-    f" decimals). Fewer than {LEAST_SEEDS} seeds, or 5 on {', '.join(MORE_SEEDS)}, leave it undecided;"
-    " other data than the paper's are not comparable, nor are models trained otherwise than the study says,"
-    " and a number that was recalled, not read, is shown and never judged."
+    "A published number counts as one more run. Ours of n seeds is d = ours - published away from it, with"
+    " the interval d ± t * s * sqrt(1 + 1/n), where s is the deviation over seeds, moderated towards that of"
+    f" the same measure in other cells (table of seed deviations, version {table_version()}; plain where it"
+    f" does not have the measure). The margin m is {TAU_MARGIN} for tau, {SCORE_MARGIN} for accuracy, F1 and"
+    f" AUC, {SHARE_MARGIN} for shares of significant texts. agrees: the 90 % interval, widened by half the"
+    " last printed digit, lies inside (-m, m). differs: the 95 % interval excludes 0 and |d| > m. cannot"
+    f" tell: otherwise, and with fewer than {LEAST_SEEDS} seeds, or 5 on {', '.join(MORE_SEEDS)}. Measures"
+    " without a margin can differ and never agree. P(agrees if equal) is the probability of agrees if the two"
+    " means are equal. Of a number printed in two versions the later one (B) is judged and the earlier (A)"
+    " shown. Sizes and counts are listed apart. Other data than the paper's are not comparable, nor are"
+    " models trained otherwise than the study says; a number that was recalled, not read, is shown and never"
+    " judged."
 )
 
 # Commonly had as samples. A store that holds as many training texts as the paper did shows otherwise.
@@ -44,41 +62,58 @@ NOT_CHECKED = "the published number was recalled and not checked against the pap
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of one pair of numbers, and why where it needs a reason."""
+    """What is said of one pair of numbers, and why; the numbers are None where the rule was not asked."""
 
     agrees: str
     why: str = ""
+    difference: float | None = None  # ours - published
+    margin: float | None = None
+    moderated_std: float | None = None
+    freedom: float | None = None  # of the t distribution; None where infinite, too
+    p_agrees_if_equal: float | None = None
 
 
-def allowance(seed_std: float, seeds: int, rounding: float) -> float:
-    """How far another single run may lie from the mean of these, 19 times of 20, and then be rounded.
-
-    The half digit matters where all seeds agree: an accuracy of 0.998 is printed as 1.00.
-    """
-    return float(stdtrit(seeds - 1, 0.975)) * seed_std * math.sqrt(1 + 1 / seeds) + rounding
-
-
-def judge(number: PublishedNumber, corpus: str, ours: float, seed_std: float, seeds: int) -> Judgement:
-    """Agrees, disagrees or undecided, for a number that may be compared."""
+def judge(
+    number: PublishedNumber, statistic: str, corpus: str, ours: float, seed_std: float, seeds: int
+) -> Judgement:
+    """Agrees, differs or cannot tell, for a number that may be compared."""
+    difference, margin = ours - number.value, margin_of(statistic)
     needed = MORE_SEEDS.get(corpus, LEAST_SEEDS)
+    lacking = ""
     if seeds < needed:
-        return Judgement("undecided", f"{seeds} seed{'s' * (seeds != 1)}; needs {needed}")
-    if not math.isfinite(seed_std):
-        return Judgement("undecided", "the spread over seeds is not known")
+        lacking = f"{seeds} seed{'s' * (seeds != 1)}; needs {needed}"
+    elif not math.isfinite(seed_std):
+        lacking = "the spread over seeds is not known"
+    if lacking:  # the rule never says agrees here, so its probability is 0
+        return Judgement(CANNOT_TELL, lacking, difference, margin, p_agrees_if_equal=0.0)
+    deviation = moderated(seed_std, seeds, load_seed_deviations().get(statistic))
     rounding = 0.05 if number["measure"] in ONE_DECIMAL else number.rounding
-    allowed = allowance(seed_std, seeds, rounding)
-    apart = abs(ours - number.value)
-    # Decimals have no exact floats: 0.345 - 0.34 is a little more than 0.005.
-    agrees = apart <= allowed or math.isclose(apart, allowed, rel_tol=1e-9, abs_tol=1e-12)
-    return Judgement("agrees" if agrees else "disagrees", f"{apart:.3f} apart, {allowed:.3f} allowed")
+    said = verdict(difference, deviation, seeds, margin, rounding)
+    level = 0.95 if margin is None or said == DIFFERS else 0.90  # of the interval that decided
+    half = float(half_width(*deviation, seeds, level))
+    why = (
+        f"ours - published {difference:+.3f}, {round(100 * level)} % interval"
+        f" {difference - half:.3f} to {difference + half:.3f},"
+    )
+    return Judgement(
+        said,
+        f"{why} no margin, so it cannot agree" if margin is None else f"{why} margin {margin}",
+        difference,
+        margin,
+        deviation.value,
+        deviation.freedom if math.isfinite(deviation.freedom) else None,
+        float(probability_of_agreeing(*deviation, seeds, margin, rounding)),
+    )
 
 
 def judge_size(number: PublishedNumber, corpus: str, ours: float) -> Judgement:
     """A size is counted, not estimated: rounded as it was printed it is the same, or it differs."""
     if (number["measure"], corpus) in MISPRINTED:
         return Judgement("not comparable", "the printed length is not that of the published files (A27)")
-    apart = abs(round(ours, SIZES[number["measure"]]) - number.value)
-    return Judgement("agrees" if apart == 0 else f"differs by {apart:,.10g}")
+    difference = round(ours, SIZES[number["measure"]]) - number.value
+    if difference == 0:
+        return Judgement("same", difference=0.0)
+    return Judgement("differs", f"by {abs(difference):,.10g}", difference)
 
 
 def is_recalled(number: PublishedNumber) -> bool:

@@ -12,17 +12,21 @@ from attentest import notebook
 from attentest.report.absence import absence
 from attentest.report.agreement import RULE, Judgement, barred, is_recalled, judge, judge_size, made_otherwise
 from attentest.report.over_settings import over_settings
-from attentest.report.papers import SIZES
+from attentest.report.papers import SIZES, UNKNOWN_ORDER
 from attentest.report.points import grid_points
 from attentest.report.stored import Stored, StoredCorpus, StoredFinding
-from attentest.report.translation import Wanted, is_result, place, wanted
+from attentest.report.translation import Wanted, is_result, place, printed_once, wanted
 from attentest.store.cell import short
 from attentest.store.store import Store
 from attentest.studies.published import WORDS, PublishedNumber, load_published
 from attentest.studies.recipe import Study, load_study
 
 Row = dict[str, Any]
-SHOWN = ("dataset", "model", "attention", "class", "measure", "published", "ours", "low", "high", "agrees")
+SHOWN = (
+    *("dataset", "model", "attention", "class", "measure", "published", "published_a", "ours", "low", "high"),
+    *("agrees", "p_agrees_if_equal"),
+)
+VERDICTS = ("same", "agrees", "differs", "cannot tell", "not comparable", "recalled")  # sizes are the same
 SHOWN_ANYWAY = ("vectors", "decoder", "epochs", "encoder", "attention", "projection")
 
 
@@ -30,7 +34,8 @@ class Comparison(dict[str, Any]):
     """The comparison as one document for programs, which shows itself in a notebook."""
 
     def _repr_html_(self) -> str:
-        counts = f"{len(self['rows'])} published numbers beside ours, {len(self['missing'])} missing"
+        counts = f"{len(self['rows'])} published numbers beside ours, {len(self.get('sizes', ()))} sizes,"
+        counts += f" {len(self['missing'])} missing"
         rows = [[row[name] for name in SHOWN] for row in self["rows"]]
         return notebook.said(f"{self['title']}: {counts}.") + notebook.table(SHOWN, rows)
 
@@ -47,13 +52,15 @@ def compare_stored(name: str, stored: Stored, shelf: Mapping[str, str]) -> Compa
     numbers = [number for number in printed if is_result(number)]
     comparison = _Comparison(stored, numbers, study.model)
     rows: list[Row] = []
+    sizes: list[Row] = []
     missing: list[Row] = []
-    for number in numbers:
-        sought = wanted(number)
+    for number, earlier in printed_once(numbers):
+        sought, beside = wanted(number), _version_a(earlier)
         own, tried = comparison.rows(number, sought, sought.corpus)
-        rows += own
+        found = own
         if sought.stand_in:
-            rows += comparison.rows(number, sought, sought.stand_in)[0]
+            found = own + comparison.rows(number, sought, sought.stand_in)[0]
+        (sizes if sought.statistic in SIZES else rows).extend(row | beside for row in found)
         if not own:
             gap = absence(sought, study, name, shelf, tried)
             missing.append(
@@ -61,6 +68,7 @@ def compare_stored(name: str, stored: Stored, shelf: Mapping[str, str]) -> Compa
                     **number.words,
                     "corpus": sought.corpus,
                     "published": number.value,
+                    **beside,
                     "recalled": is_recalled(number),
                     "reason": gap.reason,
                     "way_out": gap.way_out,
@@ -71,12 +79,33 @@ def compare_stored(name: str, stored: Stored, shelf: Mapping[str, str]) -> Compa
             "study": study.study,
             "title": study.title,
             "rule": RULE,
-            "summary": dict(Counter(row["agrees"].partition(" by ")[0] for row in rows)),
+            "summary": _summary(rows),
             "rows": rows,
+            "sizes_summary": _summary(sizes),
+            "sizes": sizes,
             "missing": missing,
             "over_settings": _over_settings(study, printed, stored),
         }
     )
+
+
+def _summary(rows: Sequence[Row]) -> dict[str, int]:
+    counts = Counter(row["agrees"] for row in rows)
+    return {said: counts[said] for said in VERDICTS if counts[said]}
+
+
+def _version_a(earlier: PublishedNumber | None) -> Row:
+    """What an earlier version of the table prints; not of a class that may be another one there (A20)."""
+    if earlier is None:
+        return {"published_a": None, "published_a_std": None, "version_a": ""}
+    if place(earlier) in UNKNOWN_ORDER and earlier["class"] not in ("", "Overall"):
+        note = f"{earlier['table']}: which class it is there is not known (A20)"
+        return {"published_a": None, "published_a_std": None, "version_a": note}
+    return {
+        "published_a": earlier.value,
+        "published_a_std": _number(earlier.std),
+        "version_a": earlier["table"],
+    }
 
 
 def _over_settings(study: Study, printed: Sequence[PublishedNumber], stored: Stored) -> list[Row]:
@@ -123,15 +152,18 @@ class _Comparison:
             elif math.isnan(found["estimate"]):
                 yield f"cell {short(variant.cell.key)}: undefined ({found['why'] or 'no texts'})"
             else:
-                said = self._judged(number, corpus, variant, found)
+                said = self._judged(number, sought, corpus, variant, found)
                 yield _row(
                     number, sought, corpus, said, differs=differs, **_measured(found), **_made(variant)
                 )
 
-    def _judged(self, number: PublishedNumber, corpus: str, variant: StoredFinding, found: Row) -> Judgement:
+    def _judged(
+        self, number: PublishedNumber, sought: Wanted, corpus: str, variant: StoredFinding, found: Row
+    ) -> Judgement:
         said = self._barred(number, corpus, self.stored.corpus(variant.corpus_key))
         said = said or made_otherwise(self.prescribed, variant.settings)
-        return said or judge(number, corpus, found["estimate"], found["seed_std"], int(found["seeds"]))
+        ours, seeds = float(found["estimate"]), int(found["seeds"])
+        return said or judge(number, sought.statistic, corpus, ours, float(found["seed_std"]), seeds)
 
     def _barred(self, number: PublishedNumber, corpus: str, stored: StoredCorpus | None) -> Judgement | None:
         texts = None if stored is None else stored.texts("train")
@@ -203,7 +235,7 @@ def _row(number: PublishedNumber, sought: Wanted, corpus: str, said: Judgement, 
         "source": number.source,
         "recalled": is_recalled(number),
     }
-    return row | dict.fromkeys(OURS) | {"differs": ""} | ours | {"agrees": said.agrees, "why": said.why}
+    return row | dict.fromkeys(OURS) | {"differs": ""} | ours | asdict(said)
 
 
 OURS = (

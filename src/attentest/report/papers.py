@@ -86,6 +86,9 @@ ORDERS = dict.fromkeys(
 # Where nobody knows the order (A20): the pairing by the code's order is shown, and not judged.
 UNKNOWN_ORDER = {("Jain&Wallace2019", "Table2_proceedings", "SNLI")}
 
+# A table that was printed in two versions: verdicts are against the later one, the earlier is shown (A4).
+EARLIER_VERSIONS = {("Jain&Wallace2019", "Table2_slides"): "Table2_proceedings"}
+
 # The papers count training texts before a dev split is taken from them (A4), so these count both.
 DEV_FROM_TRAIN = {"imdb", "20news", "adr", "agnews", "mimic-anemia", "babi-1", "babi-2", "babi-3"}
 DEV_FROM_TRAIN |= {"babi-1-simulated", "babi-2-simulated", "babi-3-simulated"}

@@ -18,7 +18,7 @@ from attentest.store.store import Store
 
 Document = dict[str, Any]
 STAND_IN, ENCODER = "babi-1-simulated", "bilstm"
-PAPER, TABLE = "jain-wallace-2019", "Table2_proceedings"
+PAPER, TABLE = "jain-wallace-2019", "Table2_slides"
 EDGES = np.linspace(-1.0, 1.0, 33)
 
 

@@ -22,7 +22,8 @@ from attentest.studies.recipe import Study, load_study, names
 Files = dict[str, str]
 # As on a page one reads from left to right: what was found, then how.
 ORDER = (
-    *("model", "class", "group", "measure", "published", "ours", "95 % interval", "null", "agrees", "why"),
+    *("model", "class", "group", "measure", "published", "version A", "ours", "95 % interval", "null"),
+    *("agrees", "P(agrees if equal)", "why"),
     *("n", "excluded", "seeds", "seed std", "vectors", "epochs", "decoder", "differs in", "cell"),
 )
 DOWNLOADS = (".md", ".tex", ".csv")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from attentest.report.papers import JAIN_WALLACE, ORDERS, PAPERS, Dataset, Measure, Paper
+from attentest.report.papers import EARLIER_VERSIONS, JAIN_WALLACE, ORDERS, PAPERS, Dataset, Measure, Paper
 from attentest.studies.published import PublishedNumber
 
 
@@ -70,6 +70,24 @@ def is_result(number: PublishedNumber) -> bool:
 def place(number: PublishedNumber) -> tuple[str, str, str]:
     """Which data set of which table the number is from."""
     return number["paper"], number["table"], number["dataset"]
+
+
+def printed_once(
+    numbers: Sequence[PublishedNumber],
+) -> list[tuple[PublishedNumber, PublishedNumber | None]]:
+    """Each number once; of one printed in two versions the later, with the earlier beside it."""
+    earlier = {_in_table(number, number["table"]): number for number in numbers}
+    beside = {}
+    for number in numbers:
+        table = EARLIER_VERSIONS.get((number["paper"], number["table"]))
+        if table is not None and _in_table(number, table) in earlier:
+            beside[id(number)] = earlier[_in_table(number, table)]
+    shown = {id(number) for number in beside.values()}
+    return [(number, beside.get(id(number))) for number in numbers if id(number) not in shown]
+
+
+def _in_table(number: PublishedNumber, table: str) -> tuple[str, ...]:
+    return tuple((number.words | {"table": table}).values())
 
 
 def _words(number: PublishedNumber) -> Paper:
