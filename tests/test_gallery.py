@@ -360,7 +360,18 @@ def test_a_model_has_its_numbers_at_a_glance_and_the_way_to_its_texts(gallery):
     glance = page[page.index('id="glance"') : page.index('id="importance"')]
     assert glance.count('<tr><th scope="row">') == 6, "two taus, permutation, adversary, removal, ablation"
     assert CARDS["importance/tau-gradient"].direction in glance
+    assert "this one training" not in glance  # it has two seeds
     assert 'href="explore-mine-bilstm-additive.html"' in page
+
+
+def test_the_numbers_of_one_seed_are_said_to_be_of_one_training(tmp_path, monkeypatch):
+    monkeypatch.setattr(pictures, "FIGURES", {})
+    monkeypatch.setattr(site, "to_svg", lambda chart: "<svg/>")
+    store = Store(tmp_path / "store")
+    rows = ROWS["permutation"]()
+    put(store, "permutation", put_corpus(store), rows[rows["seed"] == 0])
+    page = build(store.url, {"mine": "here"}, version="1")["mine-bilstm-additive.html"]
+    assert page.count("over texts of this one training") == 1
 
 
 def test_the_catalogue_has_every_experiment_and_every_cell(gallery):

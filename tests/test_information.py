@@ -262,7 +262,11 @@ def test_several_seeds_have_an_interval_over_seeds():
         assert overall["estimate"] == pytest.approx(np.mean(values))
         assert overall["seed_std"] == pytest.approx(np.std(values, ddof=1))
         assert (overall["interval"], overall["seeds"], overall["n"]) == ("seeds", 4, 800)
-        assert min(values) - 1e-9 <= overall["low"] <= overall["high"] <= max(values) + 1e-9
+        error = np.std(values, ddof=1) / 2
+        assert (overall["error"], overall["freedom"]) == (pytest.approx(error), 3)
+        reach = 3.182446 * error
+        expected = np.mean(values) - reach, np.mean(values) + reach
+        assert (overall["low"], overall["high"]) == pytest.approx(expected, rel=1e-6)
 
 
 def test_texts_that_are_left_out_are_counted_with_their_reasons():
@@ -341,9 +345,7 @@ def test_models_without_a_number_are_left_out_of_it():
             numbers={"a": Number(math.nan, 0.0), "b": Number(2.0, 0.5, 0.1)}, texts=20, undefined="no value"
         ),
     ]
-    a, b = of_models(
-        models, absent="no measure", rng=np.random.default_rng(0), experiment="e", group="g", mode="m"
-    )
+    a, b = of_models(models, absent="no measure", experiment="e", group="g", mode="m")
     assert (a.estimate, a.n, a.seeds, a.excluded, a.why, a.interval) == (1.0, 10, 1, 20, "no value", "none")
     assert (b.estimate, b.null, b.n, b.excluded, b.why, b.interval) == (
         2.0,
@@ -354,6 +356,7 @@ def test_models_without_a_number_are_left_out_of_it():
         "instances",
     )
     assert (b.low, b.high) == pytest.approx((2 - 0.196, 2 + 0.196), abs=1e-4)
+    assert (b.error, b.freedom, b.by_seed) == (0.1, math.inf, "[2.0]")
 
 
 # Where the truth is known

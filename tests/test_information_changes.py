@@ -1,5 +1,6 @@
 """What becomes of tau in models trained otherwise, and measured otherwise: siblings, rows, conclusions."""
 
+import json
 import math
 from collections import Counter
 from dataclasses import replace
@@ -270,7 +271,9 @@ def test_what_a_sibling_loses_is_paired_by_seed():
     change = one(found, "tau-lost", "fix attn")
     assert change["estimate"] == pytest.approx(4 / 3)
     assert (change["seeds"], change["interval"], change["n"]) == (3, "seeds", 600)
-    assert change["low"] == pytest.approx(0) and change["high"] == pytest.approx(2)
+    assert json.loads(change["by_seed"]) == pytest.approx([2, 2, 0])
+    assert (change["error"], change["freedom"]) == (pytest.approx(2 / 3), 2)
+    assert (change["low"], change["high"]) == pytest.approx(stats.t.interval(0.95, 2, 4 / 3, 2 / 3))
     assert abs(change["null"]) < 0.3
     assert one(found, "not-fallen", "fix attn")["estimate"] == pytest.approx(1 / 3)
     assert one(found, "unchanged", "fix attn")["estimate"] == pytest.approx(1 / 3)
@@ -418,7 +421,7 @@ def test_flat_attention_with_low_tau_is_found_over_the_models_of_each_seed():
 def test_the_models_of_a_setting_are_correlated():
     found = concluded(ablation_rows(), ablation.conclude)
     flat = one(found, "flatness-tau")
-    assert flat["seeds"] == 2 and flat["n"] == 22 and -1 <= flat["low"] <= flat["high"] <= 1
+    assert flat["seeds"] == 2 and flat["n"] == 22 and flat["low"] < flat["estimate"] < flat["high"]
 
 
 # --- the study's claims

@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from attentest import notebook
 from attentest.bench.result import MOST, StudyResult
 from attentest.corpus.example import Corpus, Example
 from attentest.figures.heatmaps import Strip
+from attentest.figures.terminal import findings_table
 from attentest.findings.card import Card
 from attentest.findings.record import Finding
 from attentest.model.training import Record
@@ -47,7 +49,7 @@ ABOUT = {"corpus": SCRIPT, "encoder": "bilstm", "attention": "additive", "projec
 CLAIM = {**ABOUT, "says": SCRIPT, "verdict": "supported", "reason": HUGE, "mode": "corrected"}
 WHOLE = {"says": SCRIPT, "verdict": "mixed", "reason": HUGE}
 FOUND = {**ABOUT, "experiment": "importance", "measure": "tau", "group": "overall"}
-FOUND |= {"estimate": 0.25, "low": math.nan, "high": math.nan, "null": 0.5, "n": 7}
+FOUND |= {"estimate": 0.25, "low": math.nan, "high": math.nan, "interval": "none", "null": 0.5, "n": 7}
 
 
 class Tags(html.parser.HTMLParser):
@@ -167,6 +169,20 @@ def test_a_corpus_of_many_answers_is_counted_by_split_alone():
     }
     shown = Corpus(name="many", labels=names, **splits)._repr_html_()
     assert shown.count("<th") == 2 and ">30</td>" in shown
+
+
+def test_an_interval_of_one_seed_says_that_it_is_of_one_training():
+    said = "over texts of this one training"
+    assert said in FINDING._repr_html_()
+    assert said not in replace(FINDING, seeds=2, interval="seeds, instances")._repr_html_()
+    document = {"title": "t", "cells": 1, "done": 1, "failed": []}
+    one, two = ({**FOUND, "interval": kind} for kind in ("instances", "seeds, instances"))
+    assert said in StudyResult(**document, findings=[two, one])._repr_html_()
+    assert said not in StudyResult(**document, findings=[two, two])._repr_html_()
+    for row, times in ((one, 1), (two, 0)):
+        columns = {"seeds": 1, "excluded": 0, "why": "", "vectors": "random(0.1)", "embedding": 8}
+        shown = findings_table(pd.DataFrame([row | columns]), "Mine").renderables
+        assert sum(said in getattr(block, "plain", "") for block in shown) == times
 
 
 def test_a_study_is_still_a_document_and_shows_the_first_findings():

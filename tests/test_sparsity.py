@@ -1,6 +1,7 @@
 """The sweep over sparsity (ME-2, ME-3): its models, rows the long way, correlations against scipy."""
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -209,7 +210,8 @@ def test_correlations_are_within_a_seed_and_then_over_seeds():
     tau = one(found, "kendall-lambda-entropy-gradient", "sweep")
     assert tau["estimate"] == pytest.approx((-1 - 1 / 3) / 2) and tau["null"] == 1.0
     assert (tau["n"], tau["seeds"], tau["excluded"]) == (4, 2, 0)
-    assert (tau["low"], tau["high"]) == pytest.approx((-1, -1 / 3))
+    assert json.loads(tau["by_seed"]) == pytest.approx([-1, -1 / 3])
+    assert (tau["error"], tau["freedom"]) == pytest.approx((1 / 3, 1))
     assert one(found, "spearman-lambda-entropy-gradient", "sweep")["estimate"] == pytest.approx(-0.75)
     level = one(found, "kendall-support-entropy-gradient", "sweep")
     assert math.isnan(level["estimate"]) and level["why"] == sparsity.NO_ORDER

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attentest import notebook
+from attentest.findings.record import ONE_TRAINING, TEXTS
 
 MOST = 40  # findings that are shown; all are in the document, and a site shows them better
 HEADINGS = ("corpus", "model", "measure", "estimate", "95 % interval", "null", "n")
@@ -30,6 +31,8 @@ class StudyResult(dict[str, Any]):
         whole = [[one["says"], one["verdict"], one["reason"]] for one in self.get("claim_verdicts", ())]
         overall = [one for one in self.get("findings", ()) if one["group"] == "overall"]
         shown = f"Findings over all texts, {min(MOST, len(overall))} of {len(overall)}:"
+        if any(one["interval"] == TEXTS for one in overall[:MOST]):
+            shown = f"{shown[:-1]}; intervals of one seed are {ONE_TRAINING}:"
         return [
             ("Failed:", ("cell", "error"), [[one["cell"][:12], one["error"]] for one in self["failed"]]),
             ("Claims over all grid points:", ("claim", "verdict", "because"), whole),

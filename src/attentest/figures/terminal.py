@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attentest import notebook
+from attentest.findings.record import ONE_TRAINING, TEXTS
 from attentest.notebook import harmless as harmless
 from attentest.notebook import number as number
 
@@ -109,6 +110,8 @@ def findings_table(findings: pd.DataFrame, title: str) -> RenderableType:
             if row["excluded"]:
                 left_out = f"    {row['excluded']} texts left out ({row['why']})"
                 blocks.append(Text(harmless(left_out), style="dim"))
+        if (rows["interval"] == TEXTS).any():
+            blocks.append(Text(f"  95 % intervals {ONE_TRAINING}", style="dim"))
     return Group(*blocks)
 
 

@@ -23,7 +23,7 @@ def _lost(measure: str) -> Card:
     return Card(
         measure=f"{TITLES[measure]} that uniform attention loses",
         formula=f"{TITLES[measure]} of the trained model minus that of the same model trained and tested with"
-        " uniform attention, by seed; the interval resamples seeds and texts for both at once",
+        " uniform attention, by seed; the interval is over seeds and texts, the same for both",
         range=(-1.0, 1.0),
         direction="0: the task does not need attention, and says little of whether attention explains",
         null="the mean absolute difference between two seeds of the trained model: what means nothing",

@@ -39,13 +39,13 @@ from jaxtyping import Float, Int
 from scipy.special import chdtri, stdtrit
 
 from attentest.findings.estimates import intervals_asked
-from attentest.findings.record import seed_estimates
+from attentest.findings.record import TEXTS, seed_estimates
 
 Sample: TypeAlias = Float[np.ndarray, "_ measure"]  # one seed's instances
 PerMeasure: TypeAlias = Float[np.ndarray, " measure"]
 
 CONFIDENCE = 0.8  # that the seeds differ no more than the degrees of freedom take into account
-SEEDS_AND_TEXTS, SEEDS, TEXTS, NONE = "seeds, instances", "seeds", "instances", "none"
+SEEDS_AND_TEXTS, SEEDS, NONE = "seeds, instances", "seeds", "none"
 
 
 class Interval(NamedTuple):
@@ -99,8 +99,8 @@ def combined(
         freedom = _freedom(between, joint, seeds, texts)
     reach = stdtrit(freedom, 0.975) * error
     kind = TEXTS if seeds == 1 else SEEDS if texts == 1 else SEEDS_AND_TEXTS
-    numbers = zip(estimates - reach, estimates + reach, error, freedom, strict=True)
-    return [Interval(*map(float, each), kind) for each in numbers]
+    columns = [each.tolist() for each in (estimates - reach, estimates + reach, error, freedom)]
+    return [Interval(low, high, of, free, kind) for low, high, of, free in zip(*columns, strict=True)]
 
 
 def _freedom(between: PerMeasure, joint: PerMeasure, seeds: int, texts: int) -> PerMeasure:

@@ -10,11 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from attentest.findings.crossed import TEXTS, Interval, interval_of_seeds
+from attentest.findings.crossed import Interval, interval_of_seeds
 from attentest.findings.interval import over_seeds
-from attentest.findings.record import Finding, seeds_as_json
+from attentest.findings.record import TEXTS, Finding, seeds_as_json
 
 NORMAL = 1.959964  # 95 % of a normal distribution lie within so many standard errors
 
@@ -40,7 +40,7 @@ class Measured:
     undefined: str
 
 
-def of_models(models: Sequence[Measured], *, absent: str, **about: str) -> list[Finding]:
+def of_models(models: Sequence[Measured], *, absent: str, **about: Any) -> list[Finding]:
     """Every measure that any of the models has; one without it leaves out all its texts, for being `absent`.
 
     The interval is over seeds; of one model alone, from its standard error over texts, or there is none.
@@ -50,7 +50,7 @@ def of_models(models: Sequence[Measured], *, absent: str, **about: str) -> list[
     return [_finding(name, models, absent, about) for name in names]
 
 
-def _finding(name: str, models: Sequence[Measured], absent: str, about: Mapping[str, str]) -> Finding:
+def _finding(name: str, models: Sequence[Measured], absent: str, about: Mapping[str, Any]) -> Finding:
     used, left_out = [], Counter[str]()
     for model in models:
         left_out += model.left_out

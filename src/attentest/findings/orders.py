@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -153,7 +154,7 @@ def _differences(normal: Order, other: Order) -> Taus:
     return normal.luck[:draws] - other.luck[:draws]
 
 
-def sign_test(changes: Sequence[tuple[float, int]], **about: str) -> Finding:
+def sign_test(changes: Sequence[tuple[float, int]], **about: Any) -> Finding:
     """Whether more seeds lose agreement than gain, exactly and from both sides; small changes say nothing.
 
     A change is what a seed loses, and from how many texts.

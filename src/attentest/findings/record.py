@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 import pandas as pd
 
@@ -80,9 +81,12 @@ class Finding:
         named = (self.experiment, self.measure, self.group)
         counts = (self.n, self.seeds, f"{self.excluded} {self.why}".strip())
         row = (*named, self.estimate, between, self.null, *counts)
-        return notebook.table(SHOWN, [row])
+        note = [notebook.said(f"The interval is {ONE_TRAINING}.")] if self.interval == TEXTS else []
+        return "".join([notebook.table(SHOWN, [row]), *note])
 
 
+TEXTS = "instances"  # what `interval` says where there is one seed
+ONE_TRAINING = "over texts of this one training"  # and how that is said to a reader
 SHOWN = (
     *("experiment", "measure", "group", "estimate", "95 % interval", "null"),
     *("n", "seeds", "left out"),
@@ -101,7 +105,7 @@ def to_frame(findings: Sequence[Finding]) -> pd.DataFrame:
 
 def completed(table: pd.DataFrame) -> pd.DataFrame:
     """A stored table with the columns that it lacks because it was written before they existed."""
-    absent = {"error": math.nan, "freedom": math.nan, "by_seed": ""}
+    absent: dict[str, Any] = {"error": math.nan, "freedom": math.nan, "by_seed": ""}
     return table.assign(**{name: value for name, value in absent.items() if name not in table.columns})
 
 

@@ -69,7 +69,7 @@ class ImportedFinding:
 def _complete(content: bytes) -> pd.DataFrame:
     """A stored table, whose last columns older versions did not write."""
     table = from_parquet(content)
-    absent = {"error": math.nan, "freedom": math.nan, "by_seed": ""}
+    absent: dict[str, Any] = {"error": math.nan, "freedom": math.nan, "by_seed": ""}
     return table.assign(**{name: value for name, value in absent.items() if name not in table.columns})
 
 

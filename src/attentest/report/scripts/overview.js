@@ -295,7 +295,8 @@
     const key = h(
       "p",
       { class: "about" },
-      "Dots are estimates, lines their 95 % intervals, upright bars the null. " +
+      "Dots are estimates, lines their 95 % intervals, upright bars the null. Intervals are over seeds and texts; " +
+        "where a model has one seed, over texts of this one training. " +
         "Cells with the same number share its axis.",
     );
     element.replaceChildren(
