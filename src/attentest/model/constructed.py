@@ -187,6 +187,7 @@ CONSTRUCTIONS: Mapping[str, Construction] = {
     "several-cues": _used("alike", "right", 3.0, 2.5, "all sentiment words count alike and share attention"),
     "selector": _used("loud", "right", 4.0, 1.8, "every word is loud; attention selects those that count"),
     "soft": _used("every", "right", 2.0, 6.5, "every word counts a little; attention is soft"),
+    "sharp": _used("every", "right", 6.0, 3.0, "every word counts; attention is sharp"),
     # The output depends on attention, which points elsewhere.
     "random-word": _used("graded", "word", 1.0, 26.0, "attention is drawn for each word"),
     "random-loud": _used("every", "word", 0.4, 7.0, "every word counts; attention is drawn for each word"),
@@ -204,11 +205,18 @@ CONSTRUCTIONS: Mapping[str, Construction] = {
         "attention is on the word after, which holds a copy",
         states="previous",
     ),
+    "random-alike": _used("alike", "word", 1.0, 17.0, "all sentiment words count alike; attention by word"),
+    "random-places": _used(
+        "every", "position", 0.4, 6.0, "every word counts; attention is drawn for each place"
+    ),
     # Attention points at what matters, and the output does not depend on it.
     "idle-sum": _idle("graded", "right", "sum", 1.5, "every state holds the sum of the evidence"),
     "idle-running": _idle("alike", "right", "running", 1.2, "sums from both sides add up to the same"),
     "idle-strongest": _idle("graded", "strongest", "strongest", 0.66, "every state holds the strongest word"),
     "idle-blind": _idle("keyword", "right", "blind", 1.7, "states differ where no decision looks"),
+    "idle-every": _idle(
+        "every", "right", "running", 0.4, "sums of what every word says; attention follows it"
+    ),
     # Neither.
     "idle-random-word": _idle("graded", "word", "sum", 1.5, "the sum is everywhere; attention by word"),
     "idle-random-position": _idle("alike", "position", "running", 1.2, "running sums; attention by place"),
@@ -217,6 +225,9 @@ CONSTRUCTIONS: Mapping[str, Construction] = {
     "idle-smooth": _idle("alike", "smooth", "running", 1.2, "running sums; attention is a wave"),
     "idle-least": _idle(
         "graded", "least", "strongest", 0.66, "the strongest is everywhere; attention is not"
+    ),
+    "idle-norm": _idle(
+        "every", "norm", "sum", 0.4, "the sum is everywhere; attention follows vector lengths"
     ),
     # The same four as Hugging Face encoders: two layers of BERT whose weights are set by hand.
     "hf-used-pointer": _transformer("right", "own", 1.9, "the last layer brings what it attends to"),

@@ -4,11 +4,13 @@ Two questions have a known answer for every construction: does attention *point*
 comes from, and is it a *mechanism*, so that the output depends on the weights? An audit of such a model is
 one draw: other texts, other random numbers. What its tests say is held against the answer.
 
-The margins of an audit's criteria come from here, by a rule that was written down before the first run. Two
-constructions of each quadrant set them: the margin of a test is the middle between the largest mean effect of
-those for which the answer is no and the smallest of those for which it is yes. All other constructions
-confirm: 200 audits of each, at most 15 supported where the answer is no, at least 180 where it is yes. A test
-without a gap between the two, or a criterion that misses the bar, is shown and not judged.
+The margins of an audit's criteria come from here. Two constructions of each quadrant set them: the margin of a
+test is the smallest hundredth at which no more than 15 of 200 audits support it, for each of those whose
+answer is no. All constructions must then meet the bar: at most 15 of 200 audits supported where the answer
+is no, at least 180 where it is yes; for a kind of model where one does not, the criterion is shown and not
+judged. The first rule, committed before the first run, put the margin into the middle between yes and no. It
+was replaced after that run, because it gave away power where the answer no has no effect at all. So the
+constructions in `FRESH` were made afterwards, and run once margins and criteria were fixed.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ SETTING = frozenset(
         *("idle-random-word", "idle-uniform"),  # neither
     }
 )
+FRESH = frozenset({"sharp", "random-alike", "random-places", "idle-every", "idle-norm"})
 AUDITS = 200  # of each construction, at the reference knobs
 FALSE_SUPPORTS = 15  # at most: more would be significantly above 5 %
 TRUE_SUPPORTS = 180  # at least, where the answer is yes
