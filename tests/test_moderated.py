@@ -14,6 +14,7 @@ from attentest.findings.moderated import (
     INPUTS,
     LEAST_CELLS,
     TABLE,
+    by_priors,
     fit_prior,
     inverse_trigamma,
     moderated,
@@ -134,3 +135,11 @@ def test_inputs_that_are_in_the_results_are_what_the_results_say():
     own = committed[committed["study"] == "vectors"].reset_index(drop=True)
     pd.testing.assert_frame_equal(own, made, check_dtype=False)
     assert set(committed.columns) == set(INPUTS) and (committed["seeds"] >= 2).all()
+
+
+def test_claims_of_two_models_use_the_moderated_deviation():
+    """Two seeds that agree by luck decide nothing where many cells say how far seeds lie apart."""
+    priors = {"importance/tau-gradient": (0.04, 4.0, 12)}
+    found = by_priors(priors)("importance/tau-gradient", 0.0, 2)
+    assert found == moderated(0.0, 2, priors["importance/tau-gradient"]) and found.value > 0.03
+    assert by_priors(priors)("importance/tau-loo", 0.01, 3) == (0.01, 2.0)

@@ -17,12 +17,14 @@ from attentest.engine.contract import Cells, Event, OnEvent, Work
 from attentest.engine.local import Local
 from attentest.findings.claims import Claim, Verdict
 from attentest.findings.judging import Evidence, is_asked, judged, point
+from attentest.findings.moderated import by_priors
 from attentest.findings.record import completed
 from attentest.refusal import Refusal, look_up
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import Study
+from attentest.studies.seed_deviations import load_seed_deviations
 
 RunCells = Callable[[Cells, Work, OnEvent], None]
 
@@ -136,7 +138,8 @@ def judge(study: Study, cells: Sequence[Cell], store: Store) -> list[tuple[Cell,
         key: Evidence(cell.config, None, completed(from_parquet(store.read(key, "findings.parquet"))))
         for key, cell in done.items()
     }
-    verdicts = [(done[key], said) for key, said in judged(claims, evidence)]
+    deviation = by_priors(load_seed_deviations())
+    verdicts = [(done[key], said) for key, said in judged(claims, evidence, deviation)]
     return verdicts + [each for claim in claims for each in _never_asked(claim, cells)]
 
 

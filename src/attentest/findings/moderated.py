@@ -12,7 +12,7 @@ Stored findings keep the plain deviation. Only comparisons with published number
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +43,11 @@ def moderated(seed_std: float, seeds: int, prior: Prior | None) -> Deviation:
         return Deviation(float(s0), math.inf)
     freedom = d0 + seeds - 1
     return Deviation(math.sqrt((d0 * s0**2 + (seeds - 1) * seed_std**2) / freedom), float(freedom))
+
+
+def by_priors(priors: Mapping[str, Prior]) -> Callable[[str, float, int], Deviation]:
+    """The deviation of any cell by its statistic, experiment/measure; plain where it has no prior."""
+    return lambda statistic, seed_std, seeds: moderated(seed_std, seeds, priors.get(statistic))
 
 
 def fit_prior(deviations: Sequence[float], seeds: Sequence[int]) -> tuple[float, float]:

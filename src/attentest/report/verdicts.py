@@ -10,9 +10,11 @@ from pathlib import Path
 from attentest.findings import judging
 from attentest.findings.claims import AXES, Claim, Verdict
 from attentest.findings.judging import Evidence
+from attentest.findings.moderated import by_priors
 from attentest.report.points import GridPoint
 from attentest.report.stored import StoredFinding
 from attentest.studies.recipe import Grid, Study
+from attentest.studies.seed_deviations import load_seed_deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,5 +92,5 @@ def judged(study: Study, points: Sequence[GridPoint]) -> Iterator[Judged]:
         key: Evidence({**f.cell.config, "model": f.settings}, f.corpus_key, f.table)
         for key, (_, f) in asked.items()
     }
-    for key, verdict in judging.judged(claims, evidence):
+    for key, verdict in judging.judged(claims, evidence, by_priors(load_seed_deviations())):
         yield Judged(study, *asked[key], verdict)
