@@ -19,12 +19,15 @@ from attentest.experiments.audit.ablation import ablated
 from attentest.experiments.audit.questions import BUDGETS, QUESTIONS
 from attentest.experiments.audit.rankings import agreed, erased, marked
 from attentest.experiments.audit.run import audited, spread
-from attentest.experiments.audit.subject import Audited, on_the_bench, untrained
+from attentest.experiments.audit.subject import Audited, kind_of, on_the_bench, untrained
 from attentest.experiments.permutation import Permutation
-from attentest.findings.audit_means import EXPLAINERS
+from attentest.findings.calibrated import UNKNOWN
 from attentest.findings.comparison import kendall, total_variation
 from attentest.findings.conclusions import CONCLUSIONS
 from attentest.findings.criteria import CRITERIA, judged
+from attentest.findings.criterion import QUESTIONS as QUESTIONS_ASKED
+from attentest.findings.criterion import SCOPE
+from attentest.findings.judgement import NEVER
 from attentest.findings.record import COLUMNS
 from attentest.model.adapter import AdaptedModel
 from attentest.model.decoder import distribution
@@ -51,19 +54,45 @@ def verdicts(result):
 
 
 def test_where_attention_is_the_explanation_it_is_supported(honest):
-    wanted = dict.fromkeys(("agrees with importances", "necessary", "sufficient", "plausible"), "supported")
-    # A search is no proof that no other attention would do, and quick asks nothing of information.
-    assert verdicts(honest) == {**wanted, "unique": "undecided", "informative": "undecided"}
-    agrees = next(one for one in honest.criteria if one.criterion.name.startswith("agrees"))
-    asked = {answer.test.measure for answer in agrees.answers}
-    assert asked == {"tau-gradient-excess", "tau-loo-excess", *EXPLAINERS}, "every importance has its say"
+    named = ("agrees with importances", "necessary", "sufficient", "plausible", "used")
+    # The exact adversary needs an affine decision, and quick asks nothing of information.
+    wanted = {**dict.fromkeys(named, "supported"), "unique": "not applicable", "informative": "not measured"}
+    assert verdicts(honest) == wanted
+    assert honest.kind is None and {one.rates for one in honest.criteria} == {UNKNOWN, NEVER}
+    said = {one.criterion.name: one.sentence for one in honest.criteria}
+    assert "not affine" in said["unique"] and "'quick' leaves it out" in said["informative"]
 
 
 def test_where_it_is_not_nothing_is(idle):
     found = verdicts(idle)
     assert "supported" not in found.values()
-    for name in ("agrees with importances", "unique", "necessary", "plausible"):
+    for name in ("agrees with importances", "necessary", "plausible"):
         assert found[name] == "not supported"
+
+
+def test_without_rationales_plausibility_is_not_measured():
+    """Nothing is wrong with the model: the user gave nothing to measure it with."""
+    texts = planted_texts(24, rationales=False)
+    found = audited(on_the_bench(at_adapter()), texts, "quick", questions=("plausibility",))
+    assert found.skipped == {"plausibility": found.left_out["plausibility"]}
+    said = judged(found.frame, absent=found.left_out, skipped=found.skipped)
+    plausible = next(one for one in said if one.criterion.name == "plausible")
+    assert plausible.verdict == "not measured" and "rationales" in plausible.sentence
+
+
+@pytest.mark.parametrize(
+    ("encoder", "wanted"),
+    [
+        *((name, "without context") for name in ("identity", "average", "mlp")),
+        *((name, "contextual") for name in ("bilstm", "cnn", "transformer")),
+        ("han-bigru", None),
+    ],
+)
+def test_the_kind_of_a_model_of_ours(encoder, wanted):
+    corpus = toy_corpus()
+    assert kind_of(toy_model(corpus, encoder=encoder)) == wanted
+    assert kind_of(toy_model(corpus, encoder="bilstm", attention="last-state")) is None
+    assert kind_of(at_adapter()) is None
 
 
 def test_what_is_left_out_has_its_reason(honest):
@@ -124,9 +153,10 @@ def test_the_papers_models_answer_every_question(planted, monkeypatch):
     assert set(frame["experiment"]) == set(QUESTIONS)
     for name in set(QUESTIONS) - {"performance"}:
         assert "untrained" in set(frame[frame["experiment"] == name]["group"])
-    judgements = judged(frame)
-    measured = [len(one.answers) == len(one.criterion.tests) for one in judgements]
+    judgements = judged(frame, kind=kind_of(model))
+    measured = [answer.measured for one in judgements for answer in one.answers]
     assert all(measured), "every test of every criterion can be answered"
+    assert any("without context" in one.rates for one in judgements)
 
 
 def test_rows_of_agreement_are_taus_of_one_text_each():
@@ -276,20 +306,32 @@ def test_pages_are_whole_and_escaped(honest, tmp_path):
         parser = Balanced()
         parser.feed(text)
         assert not parser.open and not parser.seen & {"script", "src", "href", "onclick", "link", "img"}
-        assert "Plausible: supported." in parser.text
+        assert "Plausible: supported." in parser.text and parser.text.count(SCOPE) == 1
+        for criterion in CRITERIA:
+            assert f"{criterion.asks} ({criterion.question})" in parser.text
+        assert "for the hypothesis that comprehensiveness-excess is at most" in parser.text
+        assert UNKNOWN in parser.text and all(said in parser.text for said in QUESTIONS_ASKED.values())
     parser = Balanced()
     parser.feed(page)
     assert nasty in parser.text and "default-src 'none'" in page
     for experiment in honest.audit.seconds:
         assert f"<td>{experiment}</td>" in page
     card = result.save(tmp_path / "audit.md").read_text()
-    assert card.startswith("## ") and card.count("| supported |") == 4
-    assert all(line.count("|") - line.count("\\|") == 4 for line in card.splitlines() if line.startswith("|"))
+    assert card.startswith("## ") and card.count("| supported |") == 5
+    assert all(line.count("|") - line.count("\\|") == 5 for line in card.splitlines() if line.startswith("|"))
+    assert card.count(SCOPE) == 1 and card.count("(pointer)") == 5 and card.count("(mechanism)") == 2
+    assert card.count(UNKNOWN) == 5
     assert _marked("a|b\n<i>") == "a\\|b \\<i\\>"
     document = json.loads(result.save(tmp_path / "audit.json").read_text())
     assert document["model"] == nasty and len(document["findings"]) == len(honest.findings)
     measures = {f"{one['experiment']}/{one['measure'].partition('@')[0]}" for one in document["findings"]}
     assert set(document["cards"]) == measures
+    assert document["scope"] == SCOPE and document["kind"] is None and document["chosen"] is None
+    for one in document["criteria"]:
+        assert one["question"] in document["questions"] and one["rates"]
+        for test in one["tests"]:
+            assert (test["p"] is None) == (test["p_tests"] == "")
+    assert "How good it is" in page
     assert not [path for path in tmp_path.rglob("*.new")]
 
 

@@ -20,10 +20,9 @@ from attentest.experiments.audit.questions import BUDGETS, QUESTIONS, Auditing
 from attentest.experiments.audit.rankings import agreed, erased, marked
 from attentest.experiments.audit.subject import Audited, HeadsTogether, on_the_bench, untrained
 from attentest.findings import dispersion
+from attentest.findings.calibrated import UNKNOWN
 from attentest.findings.comparison import kendall
-from attentest.findings.criteria import judged
 from attentest.findings.importance import NUMBERS
-from attentest.findings.record import to_frame
 from attentest.model.decoder import distribution
 from attentest.model.transformer_maps import attention_map
 from attentest.model.transformer_model import TransformerModel
@@ -32,7 +31,6 @@ from tests.families import FAMILIES, LABELS, made, tiny, tokenizer
 from tests.planted_models import LABELS as TWO
 from tests.planted_models import Planted, planted_texts
 from tests.test_audit_transformers import texts
-from tests.test_criteria import finding
 from tests.toys import toy_corpus, toy_model
 
 SMALL = Effort(steps=4, permutations=2, samples=20)
@@ -141,22 +139,11 @@ def test_an_audit_of_a_map_asks_for_rankings_and_says_why_nothing_else(kind, che
     assert "tau-gradient-excess" not in found
     assert "cannot be given to the model" in result.left_out["importance: tau-gradient-excess and 7 more"]
     said = {one.criterion.name: one for one in result.criteria}
-    assert said["unique"].verdict == "undecided" and NAMES[kind][1] in said["unique"].sentence
-    assert said["agrees with importances"].verdict != "supported"
+    for name in ("used", "unique"):
+        assert said[name].verdict == "not applicable" and NAMES[kind][1] in said[name].sentence
+    assert said["informative"].verdict == said["plausible"].verdict == "not measured"
     assert "'full' has it" in said["informative"].sentence and "rationales" in said["plausible"].sentence
-
-
-def test_without_the_guard_against_the_factor_agreement_is_not_supported():
-    """Even where every explainer agrees: the guard is about weights, and a map is none."""
-    names = ("leave-one-out", "integrated-gradients", "shapley", "lime")
-    agree = [finding("agreement", name, 0.6) for name in names]
-    absent = {"importance/tau-gradient-excess": "no weight", "permutation": "no row"}
-    agrees, unique, *_ = judged(to_frame(agree), absent)
-    assert agrees.verdict == "undecided" and agrees.lacking == "importance/tau-gradient-excess (no weight)"
-    assert agrees.sentence.endswith(" Lacking: importance/tau-gradient-excess (no weight)")
-    assert unique.sentence.endswith("Lacking: permutation/median-output-change (no row)")
-    guarded = judged(to_frame([*agree, finding("importance", "tau-gradient-excess", 0.6)]), absent)[0]
-    assert guarded.verdict == "supported" and not guarded.lacking
+    assert result.kind is None and said["necessary"].rates == UNKNOWN
 
 
 @pytest.mark.parametrize("head", [None, 1])

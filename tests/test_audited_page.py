@@ -2,21 +2,23 @@
 
 import pytest
 
+from attentest.findings.criterion import QUESTIONS, SCOPE, VERDICTS
 from attentest.report.audited import page
 from tests.browser import chromium, patient_page
 
 pytestmark = pytest.mark.browser
-VERDICTS = ("supported", "not supported", "undecided")
 FINDING = {"experiment": "permutation", "low": 0.1, "high": 0.3, "null": 0.0, "n": 500}
 FINDING |= {"measure": "median-output-change", "estimate": 0.2, "excluded": 3, "why": "a text of one unit"}
 CARD = dict.fromkeys(
     ("formula", "direction", "null", "unit", "paper", "section", "undefined_when"), "as said"
 )
+CARD |= {"how_good": "AUC 0.98 for pointer"}
 TEST = {"experiment": "permutation", "measure": "median-output-change", "margin": 0.05, "estimate": 0.2}
-TEST |= {"low": 0.1, "high": 0.3, "null": 0.0, "p": 0.0123, "reason": ""}
+TEST |= {"low": 0.1, "high": 0.3, "null": 0.0, "p": 0.0123, "reason": "", "p_tests": "the hypothesis"}
 UNTOLD = {
     **TEST,
-    **dict.fromkeys(("estimate", "low", "high", "null", "p"), float("nan")),
+    **dict.fromkeys(("estimate", "low", "high", "null", "margin", "p"), float("nan")),
+    "p_tests": "",
     "reason": "no marks",
 }
 DOCUMENT = {
@@ -27,9 +29,15 @@ DOCUMENT = {
     "of": 1725,
     "ids": [f"row-{n}" for n in range(500)],
     "version": "0.1.0",
+    "scope": SCOPE,
+    "questions": QUESTIONS,
+    "chosen": {"sentence": "Head 3 was chosen on other texts."},
     "criteria": [
         {
             "criterion": f"criterion {n}",
+            "asks": "Is it so?",
+            "question": "pointer",
+            "rates": "Of models of this kind, at most 3 %. " * 3,
             "verdict": verdict,
             "sentence": "A sentence with its numbers. " * 9,
             "tests": [{**TEST, "verdict": verdict}, {**UNTOLD, "verdict": "undecided"}],
@@ -82,7 +90,10 @@ def test_every_test_says_what_it_says_itself():
     assert written.count("<td>permutation/median-output-change</td>") == 2 * len(VERDICTS)
     assert written.count("<td>undecided: no marks</td>") == len(VERDICTS)
     for verdict in VERDICTS:
-        assert f'<td class="number">+0.050</td><td class="number">0.012</td><td>{verdict}</td>' in written
+        numbers = '<td class="number">0.050</td><td class="number">0.012</td><td>the hypothesis</td>'
+        assert f"{numbers}<td>{verdict}</td>" in written
+    assert "Head 3 was chosen" in written and SCOPE in written and "AUC 0.98" in written
+    assert written.count("Is it so? (pointer)") == len(VERDICTS)
     assert "nan" not in written and "&lt; 0.001" not in written
     surely = {**DOCUMENT["criteria"][0], "tests": [{**TEST, "verdict": "supported", "p": 1e-9}]}
     assert '<td class="number">&lt; 0.001</td>' in page({**DOCUMENT, "criteria": [surely]})

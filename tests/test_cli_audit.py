@@ -11,6 +11,8 @@ from safetensors.torch import save_file
 
 import attentest as at
 from attentest.cli import run
+from attentest.findings.calibrated import UNKNOWN
+from attentest.findings.criterion import SCOPE
 from tests.families import LABELS, WORDS, tiny, tokenizer
 from tests.planted_models import planted_texts
 from tests.toys import toy_corpus, toy_model
@@ -71,6 +73,8 @@ def test_a_person_reads_sentences(here, capsys):
     assert run(["audit", "mine:factory", *COLUMNS, "--labels", "bad,good", "--budget", "quick"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "Necessary: supported. Without the words" in said and "not measured" in said and "--out" in said
+    assert SCOPE in said and "Does the output need the words that attention points at? (pointer)" in said
+    assert UNKNOWN in said and "p < 0.001 for the hypothesis that comprehensiveness-excess is at" in said
 
 
 def test_words_that_people_marked_are_a_column(here, capsys):

@@ -12,11 +12,14 @@ from typing import Any
 import pandas as pd
 
 from attentest.corpus.example import Corpus, Example
+from attentest.experiments.audit.choosing import Chosen, best_row, to_be_chosen
 from attentest.experiments.audit.digest import audited_digest
 from attentest.experiments.audit.models import attention_in_words, taken_in
-from attentest.experiments.audit.run import Audit, Watcher, audited
+from attentest.experiments.audit.run import Audit, Watcher, audited, check_budget
+from attentest.experiments.audit.subject import kind_of
 from attentest.findings.cards_audit import audit_card
 from attentest.findings.criteria import Judgement, judged
+from attentest.findings.criterion import QUESTIONS, SCOPE
 from attentest.model.seam import AttentionModel
 from attentest.refusal import Refusal
 from attentest.report.audited import fragment, write
@@ -30,6 +33,8 @@ class AuditResult:
     attention: str
     audit: Audit
     parameters: str = ""  # their digest
+    kind: str | None = None  # of model, as error rates know it; None where they do not
+    chosen: Chosen | None = None  # how the row was chosen by looking, if it was
 
     @cached_property
     def findings(self) -> pd.DataFrame:
@@ -39,7 +44,8 @@ class AuditResult:
     @cached_property
     def criteria(self) -> list[Judgement]:
         """What the findings say, criterion by criterion."""
-        return judged(self.findings, {**self.audit.left_out, **self.audit.empty})
+        absent = {**self.audit.left_out, **self.audit.empty}
+        return judged(self.findings, absent=absent, skipped=self.audit.skipped, kind=self.kind)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -64,7 +70,11 @@ class AuditResult:
             "of": self.audit.of,
             "ids": list(self.audit.ids),
             "labels": list(self.audit.labels),
-            "criteria": [_spelled(judgement) for judgement in self.criteria],
+            "kind": self.kind,
+            "chosen": None if self.chosen is None else self.chosen.document,
+            "scope": SCOPE,
+            "questions": dict(QUESTIONS),
+            "criteria": [judgement.document for judgement in self.criteria],
             "findings": [asdict(finding) for finding in self.audit.findings],
             "cards": {f"{e}/{m}": asdict(audit_card(e, m)) for e, m in names},
             "seconds": dict(self.audit.seconds),
@@ -97,10 +107,12 @@ def audit(
     corpus, of which the test split is; or examples. A budget that takes fewer texts spreads them evenly.
 
     `model` is one of ours, a Hugging Face classifier with its `tokenizer`, or an adapter with its `labels`;
-    `attention` chooses among those of a transformer: kind, layer, head, words, special_tokens. `budget` is
-    quick, standard or full; `watcher` hears how many of the questions are done.
+    `attention` chooses among those of a transformer: kind, layer, head, words, special_tokens. Where layer or
+    head is "best", every second text chooses it, and the others are audited. `budget` is quick, standard or
+    full; `watcher` hears how many of the questions are done.
     """
-    subject: AttentionModel = taken_in(model, tokenizer=tokenizer, labels=labels, attention=attention)
+    choice, best = to_be_chosen(attention)
+    subject: AttentionModel = taken_in(model, tokenizer=tokenizer, labels=labels, attention=choice)
     examples = tuple((data.rows or data.test) if isinstance(data, Corpus) else data)
     strange = next((one for one in examples if not isinstance(one, Example)), None)
     if strange is not None:
@@ -110,25 +122,14 @@ def audit(
             needs="examples, or a corpus",
             way_out="at.read_table makes a corpus of a table.",
         )
-    found = audited(subject, examples, budget, watcher)
-    named = name or type(model).__name__
-    return AuditResult(named, attention_in_words(subject), found, audited_digest(subject))
-
-
-def _spelled(judgement: Judgement) -> dict[str, Any]:
-    return {
-        "criterion": judgement.criterion.name,
-        "asks": judgement.criterion.asks,
-        "verdict": judgement.verdict,
-        "sentence": judgement.sentence,
-        "tests": [
-            {
-                "experiment": answer.test.experiment,
-                "measure": answer.test.measure,
-                "margin": answer.test.margin,
-                **{k: getattr(answer, k) for k in ("verdict", "estimate", "low", "high", "null", "n", "p")},
-                "reason": answer.reason,
-            }
-            for answer in judgement.answers
-        ],
-    }
+    chosen: Chosen | None = None
+    if best:
+        subject, examples, chosen = best_row(subject, best, examples, check_budget(budget).texts)
+    return AuditResult(
+        model=name or type(model).__name__,
+        attention=attention_in_words(subject),
+        audit=audited(subject, examples, budget, watcher),
+        parameters=audited_digest(subject),
+        kind=kind_of(subject),
+        chosen=chosen,
+    )

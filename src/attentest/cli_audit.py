@@ -28,9 +28,11 @@ def audit(
         typer.Option(help="A transformer's row (the default), rollout, flow, value-norm or gradient."),
     ] = None,
     layer: Annotated[
-        int | None, typer.Option(help="The transformer's layer; -1, the last, by default.")
+        str | None, typer.Option(help="The transformer's layer, or best; -1, the last, by default.")
     ] = None,
-    head: Annotated[int | None, typer.Option(help="One head instead of the mean over heads.")] = None,
+    head: Annotated[
+        str | None, typer.Option(help="One head, or best, instead of the mean over heads.")
+    ] = None,
     sub_words: Annotated[bool, typer.Option("--sub-words", help="Units are sub-words, not words.")] = False,
     special_tokens: Annotated[
         bool, typer.Option("--special-tokens", help="The tokenizer's marks are units, too.")
@@ -45,6 +47,7 @@ def audit(
     """Is this model's attention an explanation? Evidence, criterion by criterion."""
     from attentest.auditor import audit as ask
     from attentest.corpus.table import read_table
+    from attentest.experiments.audit.choosing import BEST, to_be_chosen
     from attentest.experiments.audit.models import fetched
     from attentest.experiments.audit.run import check_budget
     from attentest.figures.progress import counting
@@ -55,16 +58,36 @@ def audit(
     check_budget(budget)
     settings: dict[str, Any] = {"lower": True} if lower else {}
     table = read_table(data, text=text, label=label, query=query, rationale=rationale, **settings)
-    named: dict[str, Any] = {"kind": attention, "layer": layer, "head": head}
+    named: dict[str, Any] = {"kind": attention, "layer": _place("layer", layer), "head": _place("head", head)}
     chosen = {name: value for name, value in named.items() if value is not None}
     chosen |= {"words": False} if sub_words else {}
     chosen |= {"special_tokens": True} if special_tokens else {}
     names = None if labels is None else tuple(name.strip() for name in labels.split(","))
-    subject = fetched(model, labels=names, attention=chosen, network=network, remote_code=remote_code)
+    choice, best = to_be_chosen(chosen)
+    subject = fetched(model, labels=names, attention=choice, network=network, remote_code=remote_code)
     with counting(f"audit of {model}") as watcher:
-        result = ask(subject, table, budget=budget, name=model, watcher=watcher)
+        looked_for = dict.fromkeys(best, BEST)
+        result = ask(subject, table, attention=looked_for, budget=budget, name=model, watcher=watcher)
     document = {**result.document, "out": None if out is None else str(result.save(out))}
     print_document(document, as_json, _show)
+
+
+def _place(what: str, written: str | None) -> int | str | None:
+    """A number, or the word that asks for the best one."""
+    from attentest.experiments.audit.choosing import BEST
+    from attentest.refusal import Refusal
+
+    if written is None or written == BEST:
+        return written
+    try:
+        return int(written)
+    except ValueError:
+        raise Refusal(
+            f"{what} {written!r}",
+            got="something that is no number",
+            needs=f"a number, or {BEST}",
+            way_out=f"The first {what} is 0, the last -1.",
+        ) from None
 
 
 def _show(document: dict[str, Any], console: Console) -> None:
@@ -73,8 +96,11 @@ def _show(document: dict[str, Any], console: Console) -> None:
 
     console.print(f"{document['model']}: {document['attention']}", markup=False, highlight=False)
     console.print(f"{document['texts']} of {document['of']} texts, budget {document['budget']}")
+    told = [document["scope"], *([document["chosen"]["sentence"]] if document["chosen"] else [])]
     for one in document["criteria"]:
-        console.print(one["sentence"], markup=False, highlight=False)
+        told += [f"{one['asks']} ({one['question']})", f"  {one['sentence']}", f"  {one['rates']}"]
+    for sentence in told:
+        console.print(sentence, markup=False, highlight=False)
     console.print(plain_table(("not measured", "why"), list(document["left_out"].items())))
     said = f"All of it: {document['out']}" if document["out"] else "--out audit.html writes all of it."
     console.print(said, markup=False, highlight=False)

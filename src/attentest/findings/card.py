@@ -21,12 +21,14 @@ class Card:
     paper: str
     section: str
     undefined_when: str
+    how_good: str = ""  # how well it tells models apart whose truth is known; empty where that is not known
 
     def _repr_html_(self) -> str:
         """The card, a line a field."""
         between = " to ".join(map(notebook.number, self.range))
         told = {"formula": self.formula, "read it as": self.direction, "null": self.null}
         told |= {"range": f"{between}, {self.unit}", "undefined when": self.undefined_when}
+        told |= {"how good it is": self.how_good} if self.how_good else {}
         told |= {"from": f"{brief(self.paper)}, {self.section}"}
         return notebook.table((self.measure, ""), told.items())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attentest.experiments.calibration import conclude as calibration
+from attentest.findings.calibrated import calibrated_cards
 from attentest.findings.card import OF_UNTRAINED, Card
 from attentest.findings.cards_ablation import ABLATION_CARDS
 from attentest.findings.cards_adversary import ADVERSARY_CARDS
@@ -23,7 +24,7 @@ from attentest.findings.cards_vectors import VECTORS_CARDS
 from attentest.findings.cards_wiegreffe_pinter import WIEGREFFE_PINTER_CARDS
 from attentest.refusal import look_up
 
-CARDS: dict[str, Card] = {
+WRITTEN: dict[str, Card] = {
     "performance/accuracy": Card(
         measure="Accuracy",
         formula="share of texts whose predicted label is the gold label",
@@ -106,6 +107,9 @@ CARDS: dict[str, Card] = {
     **VECTORS_CARDS,
     **calibration.CARDS,
 }
+
+
+CARDS: dict[str, Card] = calibrated_cards(WRITTEN)
 
 
 def card(experiment: str, measure: str) -> Card:

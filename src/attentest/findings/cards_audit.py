@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attentest.findings.calibrated import calibrated_cards
 from attentest.findings.card import OF_RANDOM_RANKING, Card
 from attentest.findings.cards import CARDS
 from attentest.findings.cards_ablation import OURS
@@ -120,7 +121,9 @@ def _ablation() -> dict[str, Card]:
     }
 
 
-AUDIT_CARDS: dict[str, Card] = {**_agreement(), **_erasure(), **_plausibility(), **_ablation()}
+AUDIT_CARDS: dict[str, Card] = calibrated_cards(
+    {**_agreement(), **_erasure(), **_plausibility(), **_ablation()}
+)
 
 
 def audit_card(experiment: str, measure: str) -> Card:

@@ -18,10 +18,10 @@ Document = Mapping[str, Any]
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f1f26; --paper: #fff; --faint: #62626e; --line: #dedee4;
   --yes: #e2f2e6; --yes-ink: #14582c; --no: #fbe5e1; --no-ink: #8c2413; --open: #fbf1d3;
-  --open-ink: #6b5200; }
+  --open-ink: #6b5200; --none: #ececf1; --none-ink: #4a4a55; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e6ec; --paper: #16161b; --faint: #a2a2ae;
   --line: #36363f; --yes: #14351f; --yes-ink: #a5dfb6; --no: #45190f; --no-ink: #f6b9ac; --open: #3b3010;
-  --open-ink: #ecd48a; } }
+  --open-ink: #ecd48a; --none: #2a2a32; --none-ink: #c3c3cd; } }
 body { max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: var(--ink); background: var(--paper);
   font: 16px/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
 .wide { overflow-x: auto; }
@@ -31,13 +31,14 @@ th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; wh
 .supported { background: var(--yes); color: var(--yes-ink); }
 .not-supported { background: var(--no); color: var(--no-ink); }
 .undecided { background: var(--open); color: var(--open-ink); }
+.not-measured, .not-applicable, .not-judged { background: var(--none); color: var(--none-ink); }
 @media (max-width: 40rem) { .criteria tr:first-child { display: none; }
   .criteria td { display: block; border: 0; } .criteria tr { border-bottom: 1px solid var(--line); } }
 details { margin: .5rem 0; } summary { cursor: pointer; } .faint { color: var(--faint); }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 HEADINGS = ("experiment", "measure", "group", "estimate", "95 % interval", "null", "n", "excluded")
-TESTS = ("criterion", "test", "estimate", "95 % interval", "null", "margin", "p (Holm)", "says")
+TESTS = ("criterion", "test", "estimate", "95 % interval", "null", "margin", "p (Holm)", "p is of", "says")
 NUMBERS = (*HEADINGS[3:], "margin", "p (Holm)")
 
 
@@ -70,18 +71,37 @@ def page(document: Document) -> str:
 
 def fragment(document: Document) -> str:
     """What a notebook shows: the attention, the criteria and their sentences; static and escaped."""
-    about = (
-        f"{document['attention']}; {document['texts']} of {document['of']} texts, budget {document['budget']}"
-    )
+    said = [f"{document['attention']}; {_counted(document)}", document["scope"]]
+    said += [document["chosen"]["sentence"]] if document["chosen"] else []
     lines = [
-        f'<p>{escape(about)}.</p>\n<div class="wide"><table class="criteria">\n',
+        *(f"<p>{escape(sentence)}</p>\n" for sentence in said),
+        '<div class="wide"><table class="criteria">\n',
         "<tr><th>criterion</th><th>verdict</th><th>in words</th></tr>\n",
+        *map(_criterion, document["criteria"]),
+        "</table></div>\n",
+        *(
+            f'<p class="faint">{escape(f"{name.capitalize()}: {asks}")}</p>\n'
+            for name, asks in document["questions"].items()
+        ),
     ]
-    for one in document["criteria"]:
-        kind = one["verdict"].replace(" ", "-")
-        cells = f'<td class="{kind}">{escape(one["verdict"])}</td><td>{escape(one["sentence"])}</td>'
-        lines.append(f"<tr><td>{escape(one['criterion'])}</td>{cells}</tr>\n")
-    return "".join([*lines, "</table></div>\n"])
+    return "".join(lines)
+
+
+def _counted(document: Document) -> str:
+    return f"{document['texts']} of {document['of']} texts, budget {document['budget']}."
+
+
+def _criterion(one: Mapping[str, Any]) -> str:
+    """A criterion with its question, its verdict, its sentence and its error rates."""
+    asked = f"{escape(one['criterion'])}<br /><span class='faint'>{escape(_asked(one))}</span>"
+    words = f"{escape(one['sentence'])}<br /><span class='faint'>{escape(one['rates'])}</span>"
+    verdict = f'<td class="{one["verdict"].replace(" ", "-")}">{escape(one["verdict"])}</td>'
+    return f"<tr><td>{asked}</td>{verdict}<td>{words}</td></tr>\n"
+
+
+def _asked(one: Mapping[str, Any]) -> str:
+    """The plain question of a criterion, and which of the two questions that is."""
+    return f"{one['asks']} ({one['question']})"
 
 
 def model_card(document: Document) -> str:
@@ -90,18 +110,23 @@ def model_card(document: Document) -> str:
         "## Does attention explain this model's answers?",
         "",
         _marked(f"Audited by attentest {document['version']}: {document['attention']}."),
-        f"{document['texts']} of {document['of']} texts, budget {document['budget']}."
-        " There is no single score: an explanation may be asked several things.",
+        *([_marked(document["chosen"]["sentence"])] if document["chosen"] else []),
+        f"{_counted(document)} There is no single score: an explanation may be asked several things.",
+        document["scope"],
         "",
-        "| criterion | verdict | in words |",
-        "|---|---|---|",
+        "| criterion | question | verdict | in words |",
+        "|---|---|---|---|",
     ]
     rows = [
-        f"| {one['criterion']} | {one['verdict']} | {_marked(one['sentence'])} |"
+        f"| {one['criterion']} | {_asked(one)} | {one['verdict']} |"
+        f" {_marked(one['sentence'])} {_marked(one['rates'])} |"
         for one in document["criteria"]
     ]
+    asked = [f"{name.capitalize()}: {asks}" for name, asks in document["questions"].items()]
     missing = [f"- {_marked(what)}: {_marked(why)}" for what, why in document["left_out"].items()]
-    return "\n".join([*head, *rows, *(["", "Not measured:", "", *missing] if missing else []), ""])
+    return "\n".join(
+        [*head, *rows, "", *asked, *(["", "Not measured:", "", *missing] if missing else []), ""]
+    )
 
 
 def as_json(document: Document) -> str:
@@ -140,10 +165,10 @@ def _tests(criteria: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
     for one in criteria:
         for test in one["tests"]:
             numbers = number(test["estimate"]), f"[{number(test['low'])}, {number(test['high'])}]"
-            margin, luck = f"{test['margin']:+.3f}", "< 0.001" if test["p"] < 0.001 else number(test["p"])
+            margin, p = number(test["margin"]), "< 0.001" if test["p"] < 0.001 else number(test["p"])
             said = f"{test['verdict']}: {test['reason']}" if test["reason"] else test["verdict"]
             name = f"{test['experiment']}/{test['measure']}"
-            yield one["criterion"], name, *numbers, number(test["null"]), margin, luck, said
+            yield one["criterion"], name, *numbers, number(test["null"]), margin, p, test["p_tests"], said
 
 
 def _texts(document: Document) -> str:
@@ -190,7 +215,9 @@ def _line(headings: Sequence[str], row: Sequence[Any], tag: str) -> str:
 def _card(name: str, card: Mapping[str, Any]) -> str:
     """One measure: what it is, its null, and where it was published."""
     kept = ("formula", "direction", "null", "unit", "paper", "section", "undefined_when")
-    lines = _table(("", ""), ((key.replace("_", " "), card[key]) for key in kept))
+    told = [(key.replace("_", " "), card[key]) for key in kept]
+    told += [("How good it is", card["how_good"])] if card["how_good"] else []
+    lines = _table(("", ""), told)
     said = f"{escape(card['measure'])} <span class='faint'>{escape(name)}</span>"
     return f"<details><summary>{said}</summary>\n{lines}</details>\n"
 

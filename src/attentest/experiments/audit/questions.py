@@ -29,6 +29,11 @@ from attentest.model.foreign import ForeignModel
 from attentest.model.reader import readings
 from attentest.refusal import Refusal
 
+
+class NothingGiven(Refusal):
+    """A question that the model allows, if the user gives what it is measured with."""
+
+
 NO_NULL = (
     "the gradient of the states that a layer weighs has no null here; that of leave-one-out is importance's"
 )
@@ -161,7 +166,7 @@ def _erasure(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
 
 def _plausibility(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
     if not any(example.rationale for example in audit.subject.examples):
-        raise Refusal(
+        raise NothingGiven(
             "plausibility",
             got="texts without rationales",
             needs="the positions of the words that people marked (Example.rationale)",

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from attentest.corpus.example import Example
-from attentest.experiments.audit.questions import BUDGETS, QUESTIONS, Auditing, Budget
+from attentest.experiments.audit.questions import BUDGETS, QUESTIONS, Auditing, Budget, NothingGiven
 from attentest.experiments.audit.subject import Audited, on_the_bench, untrained
 from attentest.findings.record import Finding, to_frame
 from attentest.model.seam import AttentionModel
@@ -36,7 +36,9 @@ class Audit:
     findings: list[Finding] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)  # by question or control, why
-    skipped: dict[str, str] = field(default_factory=dict)  # of these, the questions that the budget left out
+    skipped: dict[str, str] = field(
+        default_factory=dict
+    )  # of these, the questions that could have been asked
     empty: dict[str, str] = field(default_factory=dict)  # by experiment/measure, why no text has a value
 
     @property
@@ -51,17 +53,20 @@ def audited(
     budget: str = "standard",
     watcher: Watcher | None = None,
     *,
-    questions: Sequence[str] = tuple(QUESTIONS),
+    questions: Sequence[str] | None = None,
     searches: bool = True,
     seed: int = SEED,
 ) -> Audit:
-    """Ask every question; one that this model or these texts do not allow is left out, with its reason.
+    """Ask every question, or those that are named.
+
+    One that this model or these texts do not allow is left out, with its reason.
 
     Without `searches` adversaries are computed exactly where that is possible, and not looked for elsewhere.
     """
     allowed = check_budget(budget)
     if not searches:
         allowed = replace(allowed, searched=0)
+    questions = tuple(QUESTIONS) if questions is None else questions
     for name in questions:
         look_up(name, QUESTIONS, "question of an audit")
     model, chosen = on_the_bench(model), spread(examples, allowed.texts)
@@ -124,6 +129,8 @@ def _ask(name: str, audit: Auditing, found: Audit, seed: int) -> None:
         rows = pd.DataFrame(question.observe(audit, np.random.default_rng([seed, number])))
     except Refusal as refusal:
         found.left_out[name] = str(refusal)
+        if isinstance(refusal, NothingGiven):
+            found.skipped[name] = str(refusal)
         return
     rows["seed"] = SEED
     findings = question.conclude(rows, mode="corrected", rng=np.random.default_rng([seed, number, 1]))

@@ -18,8 +18,10 @@ from attentest.experiments.audit.around import AroundTransformer
 from attentest.experiments.audit.maps import Mapped, Vectors
 from attentest.experiments.contract import Subject
 from attentest.model.adapter import AdaptedModel
-from attentest.model.constructed import is_constructed
+from attentest.model.constructed import CONTEXTUAL, TRANSFORMER, WITHOUT_CONTEXT, Constructed, is_constructed
+from attentest.model.encoders import TokenWise
 from attentest.model.foreign import ForeignModel, Variants, label_numbers
+from attentest.model.hierarchy import Hierarchical
 from attentest.model.log_odds import LogOddsAttention
 from attentest.model.seam import AttentionModel, Reading
 from attentest.model.transformer_loading import adopt
@@ -125,6 +127,20 @@ def on_the_bench(model: AttentionModel) -> AttentionModel:
             way_out="Ask about such a model in a study.",
         )
     return model
+
+
+def kind_of(model: AttentionModel) -> str | None:
+    """Which kind of model error rates are known for; None where no construction is of its kind.
+
+    So it is for adapters, maps, hierarchical models, and models that read their last state alone.
+    """
+    if isinstance(model, HeadsTogether | TransformerModel):
+        return TRANSFORMER
+    if isinstance(model, ForeignModel) or isinstance(model.encoder, Hierarchical) or model.attention is None:
+        return None
+    if is_constructed(model.config.encoder):
+        return Constructed.parse(model.config.encoder).kind
+    return WITHOUT_CONTEXT if isinstance(model.encoder, TokenWise) else CONTEXTUAL
 
 
 def untrained(model: AttentionModel) -> AttentionModel | None:
