@@ -343,6 +343,15 @@ def test_brute_force_of_a_recurrent_model_agrees_with_leave_one_out():
     assert truth_of(model, corpus.test).points == pytest.approx(np.nanmean(taus), abs=1e-6)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_brute_force_of_a_model_on_a_gpu():
+    corpus = toy_corpus()
+    model = toy_model(corpus).double()
+    here = truth_of(model, corpus.test)
+    there = truth_of(model.to("cuda"), corpus.test)
+    assert (there.points, there.depends) == pytest.approx((here.points, here.depends), abs=1e-6)
+
+
 def test_weights_that_are_all_alike_point_nowhere():
     corpus = toy_corpus()
     truth = truth_of(toy_model(corpus, encoder="average", projection="uniform"), corpus.test)
