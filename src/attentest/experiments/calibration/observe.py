@@ -11,8 +11,9 @@ import numpy as np
 from attentest.corpus.example import Example
 from attentest.experiments.audit.questions import QUESTIONS
 from attentest.experiments.audit.run import audited, check_budget
-from attentest.experiments.calibration import NAME
-from attentest.experiments.calibration.truth import Truth, truth_of
+from attentest.experiments.calibration import NAME, NUMBERS
+from attentest.experiments.calibration.trained import rows_of_training, siblings_that_train
+from attentest.experiments.calibration.truth import truth_of
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.model.config import ModelConfig
 from attentest.refusal import Refusal, look_up
@@ -26,18 +27,21 @@ class Calibration(AbstractExperiment):
     One row per finding over all texts: `estimate`, its standard `error` and degrees of `freedom`, its `null`
     and `n`; and in every row the truth, `points` and `depends`. `questions` names some of the audit's
     questions, separated by blanks; empty means all that the budget has. Without `searches` adversaries are
-    exact or not there.
+    exact or not there. With `trains` there are three rows more, of tests that train other models
+    (`calibration.trained`).
     """
 
     name: ClassVar[str] = NAME
     cite: ClassVar[str] = "jacovi2020towards"
     version: ClassVar[int] = 1
     reads: ClassVar[bool] = False
+    later: ClassVar[frozenset[str]] = frozenset({"trains"})
 
     texts: int = 200
     budget: str = "standard"
     questions: str = ""
     searches: bool = True
+    trains: bool = False
 
     def __post_init__(self) -> None:
         check_budget(self.budget)
@@ -52,31 +56,27 @@ class Calibration(AbstractExperiment):
             )
 
     def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:
-        """None: an audit makes its own untrained twin where there can be one."""
-        return {}
+        """None unless it `trains`: an audit makes its own untrained twin where there can be one."""
+        return siblings_that_train(config) if self.trains else {}
 
     def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
         """One row per finding of the audit."""
         examples = self._drawn(subject, rng)
+        truth = truth_of(subject.model, examples)  # refused before the audit, which takes longer
+        for row in self._tested(subject, examples, int(rng.integers(2**31))):
+            yield {"subject": subject.name, **row, "points": truth.points, "depends": truth.depends}
+
+    def _tested(self, subject: Subject, examples: Sequence[Example], seed: int) -> Iterator[Row]:
         asked = tuple(self.questions.split()) or tuple(QUESTIONS)
-        seed = int(rng.integers(2**31))
         found = audited(
             subject.model, examples, self.budget, questions=asked, searches=self.searches, seed=seed
         )
-        truth: Truth = truth_of(subject.model, examples)
         for finding in found.findings:
             if finding.group == "overall":
-                yield {
-                    "subject": subject.name,
-                    "id": f"{finding.experiment}/{finding.measure}",
-                    "estimate": finding.estimate,
-                    "error": finding.error,
-                    "freedom": finding.freedom,
-                    "null": finding.null,
-                    "n": finding.n,
-                    "points": truth.points,
-                    "depends": truth.depends,
-                }
+                name = f"{finding.experiment}/{finding.measure}"
+                yield {"id": name, **{column: getattr(finding, column) for column in NUMBERS}}
+        if self.trains:
+            yield from rows_of_training(subject, examples)
 
     def _drawn(self, subject: Subject, rng: np.random.Generator) -> Sequence[Example]:
         there = subject.corpus.test

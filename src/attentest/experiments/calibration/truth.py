@@ -4,7 +4,8 @@
 no text, it is 0: weights that are all alike point nowhere. `depends` is the mean over texts and units of the
 change of output, in total variation, if all the weight goes to that unit. Both come from the rule's own
 arithmetic in numpy. A trained model has no rule: its contributions are the changes of output when a word is
-deleted and the model reads what is left from the beginning, one text at a time, on no fast road.
+deleted and the model reads what is left from the beginning, one text at a time, by none of the faster methods
+that the tests use. Outputs are compared in double precision: where a model is sure, changes are small.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from attentest.findings.rank_agreement import kendalls
 from attentest.model.constructed import is_constructed
 from attentest.model.constructed_model import truth_in
 from attentest.model.decoder import distribution
+from attentest.model.foreign import ForeignModel
 from attentest.model.seam import AttentionModel
+from attentest.refusal import Refusal
 
 TEXTS = 40  # behind the truth: it hardly differs between texts, and brute force is slow
 
@@ -35,13 +38,34 @@ class Truth:
 
 
 def truth_of(model: AttentionModel, examples: Sequence[Example]) -> Truth:
-    """By the rule, or by brute force."""
+    """By the rule of a construction; of a trained model by brute force."""
     some = examples[:: max(1, len(examples) // TEXTS)][:TEXTS]
-    of_text = _by_rule if is_constructed(model.config.encoder) else _by_brute_force
-    pairs = [of_text(model, example) for example in some]
+    if is_constructed(model.config.encoder):
+        pairs = [_by_rule(model, example) for example in some]
+    else:
+        _check_weighs_words(model)
+        pairs = [_by_brute_force(model, example) for example in some]
     taus = np.array([tau for tau, _ in pairs])
     points = float(np.nanmean(taus)) if np.isfinite(taus).any() else 0.0
     return Truth(points, float(np.mean([moved for _, moved in pairs])))
+
+
+def _check_weighs_words(model: AttentionModel) -> None:
+    """Brute force deletes words, so that every weight must belong to one word."""
+    if isinstance(model, ForeignModel):
+        got = "a model of another library"
+    elif model.gathers:
+        got = f"the hierarchical encoder {model.config.encoder!r}, whose weights belong to sentences"
+    elif model.attention is None:
+        got = f"the attention {model.config.attention!r}, which has one unit for the whole text"
+    else:
+        return
+    raise Refusal(
+        "the truth about a trained model",
+        got=got,
+        needs="a model trained here that gives every word a weight",
+        way_out="Use another encoder or attention, or a construction.",
+    )
 
 
 def _by_rule(model: AttentionModel, example: Example) -> tuple[float, float]:
@@ -51,19 +75,29 @@ def _by_rule(model: AttentionModel, example: Example) -> tuple[float, float]:
 
 @torch.no_grad()
 def _by_brute_force(model: AttentionModel, example: Example) -> tuple[float, float]:
-    def read(tokens: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        one = replace(example, tokens=tuple(tokens), rationale=None)
-        split = IndexedSplit([one], model.vocabulary, model.labels)
-        reading = model.read(split.batch(np.zeros(1, dtype=np.int64)).to(model.device))
-        corners = torch.eye(reading.weights.shape[1]).to(reading.weights)[None]
-        own, moved = distribution(model.decide(reading)), distribution(model.decide(reading, corners))[0]
-        return reading.weights[0].cpu().numpy(), own.cpu().numpy(), moved.cpu().numpy()
-
     words = example.tokens
-    weights, own, at_corners = read(words)
-    without = np.array([read([*words[:place], *words[place + 1 :]])[1][0] for place in range(len(words))])
-    changes = 0.5 * np.abs(without - own).sum(1)
-    return _tau(weights, changes), float(0.5 * np.abs(at_corners - own).sum(1).mean())
+    weights, own, at_corners = _read(model, example, words)
+    shortened = [] if len(words) < 2 else [words[:place] + words[place + 1 :] for place in range(len(words))]
+    changes = np.array([_total_variation(_read(model, example, rest)[1], own) for rest in shortened])
+    tau = _tau(weights, changes) if shortened else np.nan
+    return tau, float(np.mean([_total_variation(output, own) for output in at_corners]))
+
+
+def _read(
+    model: AttentionModel, example: Example, words: tuple[str, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of some words of a text: weights, output, and the output if all the weight goes to each unit."""
+    one = replace(example, tokens=words, rationale=None, sentences=None, text=None)
+    split = IndexedSplit([one], model.vocabulary, model.labels)
+    reading = model.read(split.batch(np.zeros(1, dtype=np.int64)).to(model.device))
+    corners = torch.eye(len(words)).to(reading.weights)[None]
+    outputs = [distribution(model.decide(reading, given).double())[0] for given in (None, corners)]
+    weights, own, at_corners = (found.cpu().numpy() for found in (reading.weights[0], *outputs))
+    return weights, own, at_corners
+
+
+def _total_variation(output: np.ndarray, other: np.ndarray) -> float:
+    return float(0.5 * np.abs(output - other).sum())
 
 
 def _tau(weights: np.ndarray, contributions: np.ndarray) -> float:
