@@ -94,7 +94,8 @@ def _show(document: dict[str, Any], console: Console) -> None:
     """The sentences, what is not there, and where the rest is."""
     from attentest.figures.terminal import plain_table
 
-    console.print(f"{document['model']}: {document['attention']}", markup=False, highlight=False)
+    about = f"{document['model']}: {document['attention']}"
+    console.print(about, markup=False, highlight=False, emoji=False)  # module:factory: is no emoji
     console.print(f"{document['texts']} of {document['of']} texts, budget {document['budget']}")
     told = [document["scope"], *([document["chosen"]["sentence"]] if document["chosen"] else [])]
     for one in document["criteria"]:

@@ -1,8 +1,8 @@
 """How good each test and each criterion is, from audits of models whose truth is known.
 
-Two committed tables hold it; `docs/calibration.py` makes them from the rows of the study `calibration`. A
-test has a margin if it tells constructions whose answer is yes from those whose answer is no. A criterion
-has error rates for every kind of model that there are constructions of.
+Two committed tables hold it; `docs/calibration.py` makes them from the rows of the study `calibration`. The
+margin of a test is such that it is rarely supported for models whose answer is no. A criterion has error
+rates for every kind of model that there are constructions of.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class CalibratedTest:
         return f"AUC {told} ({self.constructions} models whose truth is known)" if told else ""
 
     def _said(self, question: str, found: Separation | None) -> str:
-        if self.by_definition == question:
-            return f"1 by definition for {question}"
-        return "" if found is None else f"{found} for {question}"
+        if found is None:
+            return ""
+        return f"{found} for {question}" + (" (by definition)" if self.by_definition == question else "")
 
 
 @dataclass(frozen=True, kw_only=True)

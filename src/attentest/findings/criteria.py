@@ -2,15 +2,15 @@
 
 Every test asks whether an effect is larger than a margin. With a thousand texts almost any difference from a
 null is significant, and an attention that beats chance by a hair explains nothing. The margins come from
-models whose truth is known (`calibrated`): each lies between the effects of models whose answer is no and
-those of models whose answer is yes. A test is *supported* where the hypothesis "the effect is at most the
+models whose truth is known (`calibrated`): at its margin a test is rarely supported where the answer is no. A
+test is *supported* where the hypothesis "the effect is at most the
 margin" is rejected, *not supported* where "the effect is at least the margin" is, by the t distribution of
 the finding's own error, one-sided, at 5 % after Holm's correction over all judged tests in that direction;
 else it is *undecided*.
 
 A criterion rests on its tests with a margin: supported if all are, not supported if one is not. What has no
-margin, or misses the bar of calibration for this kind of model, is *not judged*: its numbers are shown. What
-the budget left out is *not measured*, and what the model does not allow is *not applicable*.
+shown power, or misses the bar of calibration for this kind of model, is *not judged*: its numbers are shown.
+What the budget left out is *not measured*, and what the model does not allow is *not applicable*.
 """
 
 from __future__ import annotations
@@ -39,7 +39,21 @@ from attentest.findings.criterion import (
 from attentest.findings.judgement import MISSES, NO_POWER, Answer, Judgement, resting
 from attentest.findings.multiplicity import LEVEL, holm
 
-__all__ = ["CRITERIA", "FEWEST", "Answer", "Asked", "Criterion", "Judgement", "judged"]
+__all__ = [
+    "CRITERIA",
+    "FEWEST",
+    "NOT_APPLICABLE",
+    "NOT_JUDGED",
+    "NOT_MEASURED",
+    "NOT_SUPPORTED",
+    "SUPPORTED",
+    "UNDECIDED",
+    "Answer",
+    "Asked",
+    "Criterion",
+    "Judgement",
+    "judged",
+]
 
 FEWEST = 20  # texts: below, the mean over texts need not follow a t distribution
 NEAR = "too near the margin for so few texts and so many tests"
@@ -101,7 +115,7 @@ class _Reading:
     def answer(self, test: Asked, *, misses: bool) -> Answer:
         """The test with its p-values as if it were the only one; its verdict is still open."""
         row = self.found.get((test.experiment, test.measure))
-        margin = self.margins.get(test.name, math.nan)
+        margin = math.nan if test.shown else self.margins.get(test.name, math.nan)
         if row is None or not row.n:
             verdict, reason = self._why_not(test)
             return Answer(test=test, verdict=verdict, reason=reason, margin=margin)
