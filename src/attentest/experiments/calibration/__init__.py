@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from attentest.model.constructed import DEPENDS, POINTS
+
 NAME = "calibration"
 Question = Literal["pointer", "mechanism"]
 QUESTIONS: tuple[Question, ...] = ("pointer", "mechanism")
@@ -39,3 +41,18 @@ FRESH = frozenset({"sharp", "random-alike", "random-places", "idle-every", "idle
 AUDITS = 200  # of each construction, at the reference knobs
 FALSE_SUPPORTS = 15  # at most: more would be significantly above 5 %
 TRUE_SUPPORTS = 180  # at least, where the answer is yes
+
+# What a model is called by its two numbers; a trained one may lie between, where the answer is not known.
+NO_POINTER, NO_MECHANISM = 0.5, 0.05  # below
+
+
+def labels(points: float, depends: float) -> dict[Question, bool | None]:
+    """The known answer to each question, or None where a number lies between no and yes."""
+    return {
+        "pointer": _answer(points, NO_POINTER, POINTS),
+        "mechanism": _answer(depends, NO_MECHANISM, DEPENDS),
+    }
+
+
+def _answer(number: float, no: float, yes: float) -> bool | None:
+    return True if number >= yes else False if number < no else None
