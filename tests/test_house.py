@@ -88,7 +88,8 @@ def test_imports_only_run_downhill(part):
 
 
 # They list what every experiment has; one in a folder of its own has its conclusion, cards and charts there.
-CATALOGUES = {"findings/conclusions.py", "findings/cards.py", "figures/charts.py"}
+CATALOGUES = {"findings/conclusions.py", "findings/cards.py", "figures/charts.py", "report/calibration.py"}
+CATALOGUES |= {path.relative_to(SOURCE).as_posix() for path in SOURCE.glob("experiments/*/charts.py")}
 
 
 def test_every_part_of_the_house_is_in_the_table():
@@ -116,6 +117,7 @@ GALLERY = ["attentest.store.store", "attentest.findings.conclusions", "attentest
 GALLERY += ["attentest.figures.comparisons", "attentest.figures.formats", "attentest.report.compare"]
 GALLERY += ["attentest.report.extra", "attentest.report.folder", "attentest.cli_results"]
 GALLERY += ["attentest.report.export", "attentest.store.importing", "attentest.cli_store"]
+GALLERY += ["attentest.experiments.calibration.table", "attentest.findings.calibrated"]
 GALLERY += ["attentest.web.server", "attentest.web.site", "attentest.cli_serve"]
 DRAWN = ["attentest.figures.charts", "attentest.report.site"]  # these need the extra `web`, too
 

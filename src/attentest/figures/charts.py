@@ -3,6 +3,7 @@
 Needs the extra `web`. A chart holds counts and densities, not texts, so a page can embed it whole.
 """
 
+from attentest.experiments.calibration.charts import areas_chart, curves_chart, roc_chart
 from attentest.figures.chart_communication import communication_curves, communication_models
 from attentest.figures.chart_context import ModelPoint, context_scatter
 from attentest.figures.chart_curves import epsilon_curve, search_against_exact, tau_by_length
@@ -50,10 +51,12 @@ __all__ = [
     "agreement_by_lambda",
     "apart_scatter",
     "apart_violins",
+    "areas_chart",
     "beyond_seeds",
     "communication_curves",
     "communication_models",
     "context_scatter",
+    "curves_chart",
     "deception_scores",
     "djs_scatter",
     "entropy_by_realised",
@@ -72,6 +75,7 @@ __all__ = [
     "permutation_violins",
     "rank_groups",
     "removal_boxes",
+    "roc_chart",
     "search_against_exact",
     "sensitivity_taus",
     "sparsity_entropies",

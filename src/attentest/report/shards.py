@@ -24,7 +24,7 @@ DIGITS = 5  # significant ones; more than any page prints
 WHOLE = 1e15  # below it whole numbers are written without a point
 VEGA, EMBED = "scripts/vega.js", "window.vegaEmbed = vegaEmbed;"
 OWN = (
-    *("core", "picture", "charts", "overview", "compare", "figures", "served"),
+    *("core", "picture", "charts", "overview", "compare", "figures", "live", "served"),
     *("lanes", "strips", "choosing", "scatter", "texts", "reader", "explored", "explorer"),
 )  # in the order they are read
 

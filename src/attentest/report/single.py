@@ -28,7 +28,9 @@ LINK = re.compile(r'href="([^"]*)"')
 PICTURE = re.compile(r'src="(figures/[^"]*|icon\.svg)"')
 PLACE = re.compile(r'id="([^"]*)"')
 TYPES = {".csv": "text/csv", ".md": "text/markdown", ".tex": "text/x-tex", ".svg": "image/svg+xml"}
-FIRST = ("index.html", "compare.html", "catalogue.html")
+PLACES = {"index.html": "Overview", "compare.html": "Compare"}
+PLACES |= {"calibration.html": "Calibration", "catalogue.html": "Catalogue"}
+FIRST = tuple(PLACES)
 
 
 def single(files: Mapping[str, str]) -> str:
@@ -67,8 +69,7 @@ def _page(name: str, files: Mapping[str, str]) -> str:
     body = PICTURE.sub(lambda found: f'src="{_address(found[1], files[found[1]])}"', body)
     body = PLACE.sub(lambda found: f'id="{name}/{found[1]}"', body)
     body = LINK.sub(lambda found: f'href="{_turned(unescape(found[1]), name, files)}"', body)
-    places = (("index.html", "Overview"), ("compare.html", "Compare"), ("catalogue.html", "Catalogue"))
-    links = " ".join(f'<a href="#page={file}">{says}</a>' for file, says in places)
+    links = " ".join(f'<a href="#page={file}">{says}</a>' for file, says in PLACES.items())
     top = f'<header class="top"><span class="name">attentest</span><nav class="pages">{links}</nav></header>'
     return f'<div data-page="{name}" data-title="{title[1]}">\n{top}\n<main>\n{body}\n</main></div>\n'
 

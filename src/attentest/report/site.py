@@ -25,6 +25,7 @@ from attentest.figures.terminal import harmless, number
 from attentest.references import brief, whole
 from attentest.refusal import Refusal
 from attentest.report.by_seed import by_seed
+from attentest.report.calibration import calibration_page
 from attentest.report.catalogue import catalogue
 from attentest.report.explorer import corpus_words, explorer
 from attentest.report.lines import columns, main_line
@@ -107,6 +108,9 @@ def build(
     told = {"failed": missing.failed, "absent": missing.absent}
     write.files[NUMBERS] = shard("numbers", numbers(points, seeds, known, told))
     write("compare.html", "compare.html", ComparePage(shard=NUMBERS))
+    calibrated, drawings = calibration_page(stored)
+    write.files |= drawings
+    write("calibration.html", "calibration.html", calibrated)
     catalogued = catalogue(stored, points, known, wanted.corpora, wanted.version)
     write("catalogue.html", "catalogue.html", catalogued)
     write(

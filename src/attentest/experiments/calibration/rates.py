@@ -1,0 +1,163 @@
+"""Margins from the constructions that set them, and how often an audit's criteria are right with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from attentest.experiments.calibration import AUDITS, FALSE_SUPPORTS, TRUE_SUPPORTS
+from attentest.experiments.calibration.known_tests import KNOWN
+from attentest.experiments.calibration.ranking import about, is_about, reference_rows
+from attentest.experiments.calibration.rows import ALL_TESTS, AUDIT, BAR, KNOBS, OTHER_KNOBS, REFERENCE
+from attentest.findings.criteria import CRITERIA, NOT_SUPPORTED, SUPPORTED, Criterion, judged
+from attentest.model.constructed import CONTEXTUAL, DEPENDS, POINTS, TRANSFORMER, WITHOUT_CONTEXT
+
+KINDS = (WITHOUT_CONTEXT, CONTEXTUAL, TRANSFORMER)
+DIGITS = 2
+SETTINGS = (*AUDIT[:-1], "kind", "pointer", "mechanism", "role")
+ANSWERED = ("criterion", "question", "answer", "verdict")
+COUNTED = ("audits", "supported", "rejected")
+
+
+def tests_of_criteria() -> dict[str, str]:
+    """The question of each test that a criterion rests on."""
+    return {test.name: criterion.question for criterion in CRITERIA for test in criterion.tests}
+
+
+def margin(largest_no: float, smallest_yes: float) -> float:
+    """The middle, rounded to two digits; NaN where there is no gap or the middle is not above 0."""
+    middle = (largest_no + smallest_yes) / 2
+    if not (largest_no < smallest_yes and middle > 0):
+        return math.nan
+    return float(f"{middle:.{DIGITS}g}")
+
+
+def margins(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of each test of a criterion: its margin, and the two mean effects that it lies between."""
+    setting = reference_rows(rows)
+    setting = setting[setting["role"] == "setting"]
+    lines = []
+    for name, question in tests_of_criteria().items():
+        own = about(setting[setting["test"] == name], name)
+        # The budgets differ in the number of draws. The margin belongs to the study that checks the bar.
+        own = own[own["study"] == (BAR if (own["study"] == BAR).any() else ALL_TESTS)]
+        means = KNOWN[name].effect(own).groupby([own["construction"], own[question]]).mean()
+        answers = means.index.get_level_values(1).to_numpy(dtype=bool)
+        no, yes = means[~answers], means[answers]
+        ends = (no.max(), yes.min()) if len(no) and len(yes) else (math.nan, math.nan)
+        found = {"test": name, "question": question, "margin": margin(*ends)}
+        lines.append(found | {"largest_no": float(ends[0]), "smallest_yes": float(ends[1])})
+    return pd.DataFrame(lines)
+
+
+def verdicts(rows: pd.DataFrame, margin_of: Mapping[str, float]) -> pd.DataFrame:
+    """One line per audit and criterion with a margin: the answer by the truth, and the verdict."""
+    own = rows[rows["test"].isin(tests_of_criteria())].reset_index(drop=True)
+    findings, settings = as_findings(own), own[[*SETTINGS, "seed", "points", "depends"]].to_dict("records")
+    lines = []
+    for places in own.groupby(list(AUDIT), sort=False).indices.values():
+        first = settings[places[0]]
+        for judgement in judged(findings.iloc[places], margins=margin_of):
+            criterion = judgement.criterion
+            if _has_answer(criterion, first, margin_of):
+                answer = bool(first[criterion.question])
+                said = (criterion.name, criterion.question, answer, judgement.verdict)
+                lines.append(first | dict(zip(ANSWERED, said, strict=True)))
+    return pd.DataFrame(lines, columns=[*SETTINGS, "seed", "points", "depends", *ANSWERED])
+
+
+def _has_answer(criterion: Criterion, model: Mapping[Hashable, Any], margin_of: Mapping[str, float]) -> bool:
+    """Whether the criterion can be judged at all, is about this model, and the right verdict is known."""
+    names = [test.name for test in criterion.tests]
+    known = not pd.isna(model[criterion.question])
+    return known and bool(margin_of.keys() & names) and is_about(names[0], str(model["construction"]))
+
+
+def as_findings(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows as the findings that criteria are judged by, in the same order."""
+    named = rows["test"].str.partition("/")
+    half = stats.t.ppf(0.975, rows["freedom"].astype(float)) * rows["error"].astype(float)
+    numbers = {name: rows[name].astype(float) for name in ("estimate", "error", "freedom", "null")}
+    numbers |= {"low": numbers["estimate"] - half, "high": numbers["estimate"] + half}
+    names = {"experiment": named[0], "measure": named[2], "group": "overall", "n": rows["n"].astype(int)}
+    return pd.DataFrame(names | numbers)
+
+
+def rates(judgements: pd.DataFrame) -> pd.DataFrame:
+    """Of each criterion and construction at each setting: audits, and the shares supported and rejected."""
+    by = [*SETTINGS, "criterion", "question", "answer"]
+    return judgements.groupby(by, sort=False, as_index=False, dropna=False).agg(
+        audits=("verdict", "size"),
+        supported=("verdict", lambda said: (said == SUPPORTED).mean()),
+        rejected=("verdict", lambda said: (said == NOT_SUPPORTED).mean()),
+        points=("points", "mean"),
+        depends=("depends", "mean"),
+    )
+
+
+def bars(of_constructions: pd.DataFrame) -> pd.DataFrame:
+    """Of each criterion and kind of model: its worst false support and worst power, and whether it is judged.
+
+    A criterion is judged where both answers occur and every construction of the kind passes the bar. `audits`
+    is how many there are of the construction with the fewest.
+    """
+    lines = []
+    for criterion in CRITERIA:
+        for kind in KINDS:
+            own = of_constructions[
+                (of_constructions["criterion"] == criterion.name) & (of_constructions["kind"] == kind)
+            ]
+            line = {"criterion": criterion.name, "question": criterion.question, "kind": kind}
+            lines.append(line | _bar(own))
+    return pd.DataFrame(lines)
+
+
+def _bar(own: pd.DataFrame) -> dict[str, object]:
+    answers = own["answer"].astype(bool)
+    yes, no = (own[answers == side].sort_values("supported", kind="stable") for side in (True, False))
+    worst_false = float(no["supported"].iloc[-1]) if len(no) else math.nan
+    worst_power = float(yes["supported"].iloc[0]) if len(yes) else math.nan
+    return {
+        "yes": len(yes),
+        "no": len(no),
+        "audits": int(own["audits"].min()) if len(own) else 0,
+        "worst_false_support": worst_false,
+        "worst_false_support_of": no["construction"].iloc[-1] if len(no) else "",
+        "worst_power": worst_power,
+        "worst_power_of": yes["construction"].iloc[0] if len(yes) else "",
+        "judged": bool(worst_false <= FALSE_SUPPORTS / AUDITS and worst_power >= TRUE_SUPPORTS / AUDITS),
+    }
+
+
+def curves(of_constructions: pd.DataFrame) -> pd.DataFrame:
+    """Shares supported, along one knob at a time with all others at their reference.
+
+    A setting whose truth is no longer what the construction declares belongs to no curve.
+    """
+    columns = ["criterion", "question", "kind", "construction", "answer", "knob", "value", *COUNTED]
+    parts = [
+        part.assign(knob=knob, value=part[knob].astype(float)) for knob, part in _along(of_constructions)
+    ]
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    found = pd.concat(parts, ignore_index=True)
+    return found.sort_values(columns[:7], ignore_index=True)[columns]
+
+
+def _along(of_constructions: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    truth = (of_constructions["pointer"] == (of_constructions["points"] >= POINTS)) & (
+        of_constructions["mechanism"] == (of_constructions["depends"] >= DEPENDS)
+    )
+    standard = of_constructions[truth & of_constructions["study"].isin((BAR, OTHER_KNOBS))]
+    for knob in KNOBS:
+        others = [name for name in KNOBS if name != knob]
+        own = standard[np.all([standard[name] == REFERENCE[name] for name in others], axis=0)]
+        turned = own.loc[own[knob] != REFERENCE[knob], "construction"].unique()
+        own = own[own["construction"].isin(turned)]
+        if len(own):
+            yield knob, own
