@@ -136,15 +136,25 @@ def test_tests_that_restate_a_label_are_not_ranked_for_it():
 # --- margins
 
 
-def test_the_margin_is_the_middle_of_the_gap_to_two_digits():
-    assert margin(0.2777, 1.0) == 0.64
-    assert margin(-0.1, 0.2671) == 0.084
-    assert margin(0.0, 0.1331) == 0.067
+def shares(*rows):
+    """Supported up to a margin, in hundredths, and not beyond."""
+    return pd.DataFrame([[float(at < end) for at in range(1, 100)] for end in rows])
 
 
-@pytest.mark.parametrize("ends", [(0.85, 0.51), (0.3, 0.3), (-0.2, 0.0), (math.nan, math.nan)])
-def test_without_a_gap_or_a_middle_above_zero_there_is_no_margin(ends):
-    assert math.isnan(margin(*ends))
+def test_the_margin_is_the_middle_of_what_the_bar_allows():
+    assert margin(shares(20, 81), np.array([False, True])) == 0.5  # 0.20 to 0.80
+    assert margin(shares(0, 3), np.array([False, True])) == 0.01  # 0.01 or 0.02: the smaller
+    assert margin(shares(5, 20, 81, 60), np.array([False, False, True, True])) == 0.39
+
+
+def test_false_supports_count_more_than_power():
+    assert margin(shares(50, 30), np.array([False, True])) == 0.5
+
+
+@pytest.mark.parametrize("answers", [[False, False], [True, True]])
+def test_without_both_answers_there_is_no_margin(answers):
+    assert math.isnan(margin(shares(20, 80), np.array(answers)))
+    assert math.isnan(margin(shares(200, 200), np.array([False, True])))
 
 
 def test_only_the_setting_constructions_set_the_margin():
@@ -154,13 +164,13 @@ def test_only_the_setting_constructions_set_the_margin():
 
     found = Calibrated(audits(effects), draws=20)
     line = found.margins.set_index("test").loc[POINTER]
-    assert line[["margin", "largest_no", "smallest_yes"]].to_list() == pytest.approx([0.5, 0.1, 0.9])
-    assert found.margin_of == {POINTER: 0.5}
+    assert line[["margin", "largest_no", "smallest_yes"]].to_list() == pytest.approx([0.48, 0.1, 0.9])
+    assert found.margin_of == {POINTER: 0.48}
 
 
 def test_a_test_that_does_not_separate_is_not_judged_by():
     found = Calibrated(audits(lambda about: {POINTER: 0.5}), draws=20)
-    assert POINTER not in found.margin_of and found.rates.empty
+    assert found.rates.loc[found.rates["answer"], "supported"].max() == 0.0
     assert not found.criteria["judged"].any()
 
 

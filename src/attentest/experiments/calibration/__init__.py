@@ -4,13 +4,16 @@ Two questions have a known answer for every construction: does attention *point*
 comes from, and is it a *mechanism*, so that the output depends on the weights? An audit of such a model is
 one draw: other texts, other random numbers. What its tests say is held against the answer.
 
-The margins of an audit's criteria come from here. Two constructions of each quadrant set them: the margin of
-a test is the smallest hundredth at which no more than 15 of 200 audits support it, for each of those whose
-answer is no. All constructions must then meet the bar: at most 15 of 200 audits supported where the answer
-is no, at least 180 where it is yes; for a kind of model where one does not, the criterion is shown and not
-judged. The first rule, committed before the first run, put the margin into the middle between yes and no. It
-was replaced after that run, because it gave away power where the answer no has no effect at all. So the
-constructions in `FRESH` were made afterwards, and run once margins and criteria were fixed.
+The margins of an audit's criteria come from here. Two constructions of each quadrant set them. The margin of
+a test lies in the middle between the smallest hundredth that keeps false supports within the bar and the
+largest that keeps power within it, for these constructions; if the first is above the second, it is the
+first. The bar: at most 15 of 200 audits supported where the answer is no, at least 180 where it is yes. All
+constructions must meet it; for a kind of model where one does not, the criterion is shown and not judged.
+
+The first rule, committed before the first run, put the margin into the middle between the mean effects of
+yes and no. It gave away power where the answer no has no effect at all, and was replaced after that run. So
+the constructions in `FRESH` were made afterwards, and nobody looked at them until margins and criteria were
+fixed.
 """
 
 from __future__ import annotations

@@ -15,44 +15,71 @@ from attentest.experiments.calibration.known_tests import KNOWN
 from attentest.experiments.calibration.ranking import about, is_about, reference_rows
 from attentest.experiments.calibration.rows import ALL_TESTS, AUDIT, BAR, KNOBS, OTHER_KNOBS, REFERENCE
 from attentest.findings.criteria import CRITERIA, NOT_SUPPORTED, SUPPORTED, Criterion, judged
+from attentest.findings.multiplicity import LEVEL
 from attentest.model.constructed import CONTEXTUAL, DEPENDS, POINTS, TRANSFORMER, WITHOUT_CONTEXT
 
 KINDS = (WITHOUT_CONTEXT, CONTEXTUAL, TRANSFORMER)
-DIGITS = 2
+HUNDREDTHS = np.arange(1, 100) / 100
 SETTINGS = (*AUDIT[:-1], "kind", "pointer", "mechanism", "role")
 ANSWERED = ("criterion", "question", "answer", "verdict")
 COUNTED = ("audits", "supported", "rejected")
 
 
-def tests_of_criteria() -> dict[str, str]:
-    """The question of each test that a criterion rests on."""
-    return {test.name: criterion.question for criterion in CRITERIA for test in criterion.tests}
+def tests_of_criteria(*, judged_only: bool = False) -> dict[str, str]:
+    """The question of each test of a criterion, shown ones included unless only those that are judged."""
+    return {
+        test.name: criterion.question
+        for criterion in CRITERIA
+        for test in criterion.tests
+        if not (judged_only and test.shown)
+    }
 
 
-def margin(largest_no: float, smallest_yes: float) -> float:
-    """The middle, rounded to two digits; NaN where there is no gap or the middle is not above 0."""
-    middle = (largest_no + smallest_yes) / 2
-    if not (largest_no < smallest_yes and middle > 0):
+def margin(supported: pd.DataFrame, answers: np.ndarray) -> float:
+    """The margin by the rule, from the share of audits that support a test at each hundredth.
+
+    One row of `supported` per setting construction, one column per margin; `answers` says whose answer is
+    yes. NaN where one of the answers does not occur, or no margin keeps false supports within the bar.
+    """
+    no, yes = supported[~answers], supported[answers]
+    if not len(no) or not len(yes):
         return math.nan
-    return float(f"{middle:.{DIGITS}g}")
+    right = (no <= FALSE_SUPPORTS / AUDITS).all().to_numpy()
+    strong = (yes >= TRUE_SUPPORTS / AUDITS).all().to_numpy()
+    if not right.any():
+        return math.nan
+    lowest = int(right.argmax())
+    highest = int(np.flatnonzero(strong)[-1]) if strong.any() else lowest
+    return float(HUNDREDTHS[max(lowest, (lowest + highest) // 2)])
 
 
 def margins(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of each test of a criterion: its margin, and the two mean effects that it lies between."""
+    """Of each judged test of a criterion: its margin, and the two mean effects of setting constructions."""
     setting = reference_rows(rows)
     setting = setting[setting["role"] == "setting"]
     lines = []
-    for name, question in tests_of_criteria().items():
+    for name, question in tests_of_criteria(judged_only=True).items():
         own = about(setting[setting["test"] == name], name)
         # The budgets differ in the number of draws. The margin belongs to the study that checks the bar.
         own = own[own["study"] == (BAR if (own["study"] == BAR).any() else ALL_TESTS)]
-        means = KNOWN[name].effect(own).groupby([own["construction"], own[question]]).mean()
+        by = [own["construction"], own[question]]
+        effects = KNOWN[name].effect(own)
+        means, shares = effects.groupby(by).mean(), _supported(effects, own).groupby(by).mean()
         answers = means.index.get_level_values(1).to_numpy(dtype=bool)
         no, yes = means[~answers], means[answers]
-        ends = (no.max(), yes.min()) if len(no) and len(yes) else (math.nan, math.nan)
-        found = {"test": name, "question": question, "margin": margin(*ends)}
-        lines.append(found | {"largest_no": float(ends[0]), "smallest_yes": float(ends[1])})
+        ends = (float(no.max()), float(yes.min())) if len(no) and len(yes) else (math.nan, math.nan)
+        found = {"test": name, "question": question, "margin": margin(shares, answers)}
+        lines.append(found | {"largest_no": ends[0], "smallest_yes": ends[1]})
     return pd.DataFrame(lines)
+
+
+def _supported(effects: pd.Series, rows: pd.DataFrame) -> pd.DataFrame:
+    """Whether each audit supports the test at each margin, as if it were the only test."""
+    beyond = effects.to_numpy(dtype=float)[:, None] - HUNDREDTHS
+    error, freedom = (rows[name].to_numpy(dtype=float)[:, None] for name in ("error", "freedom"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p_values = np.where(error > 0, stats.t.sf(beyond / error, freedom), np.where(beyond > 0, 0.0, 1.0))
+    return pd.DataFrame(p_values < LEVEL, index=rows.index).astype(float)
 
 
 def verdicts(rows: pd.DataFrame, margin_of: Mapping[str, float]) -> pd.DataFrame:
