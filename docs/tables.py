@@ -105,10 +105,7 @@ def main(store_url: str) -> None:
         keys = of_corpus.drop_duplicates("cell")
         print(
             "\nCells: "
-            + "; ".join(
-                f"{row.model} {row.experiment} `{row.cell[:12]}`"
-                for row in keys.itertuples()
-            )
+            + "; ".join(f"{row.model} {row.experiment} `{row.cell[:12]}`" for row in keys.itertuples())
             + "."
         )
 

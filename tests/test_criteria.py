@@ -269,7 +269,8 @@ def test_the_committed_tables_are_about_these_tests_and_criteria():
                 assert known.audits > 0 and not known.false_support > 1 and not known.power > 1
         assert error_rates(criterion.name, None) is None
     for name, test in calibrated_tests().items():
-        assert audit_card(*name.split("/")), name
+        if not name.startswith(("trained-adversary/", "guided/")):  # those train models: no part of an audit
+            assert audit_card(*name.split("/")), name
         for found in (test.pointer, test.mechanism):
             assert found is None or 0 <= found.low <= found.high <= 1
 

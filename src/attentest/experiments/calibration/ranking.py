@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 
 from attentest.experiments.calibration import QUESTIONS, Question
 from attentest.experiments.calibration.known_tests import KNOWN, KnownTest
-from attentest.experiments.calibration.rows import OTHER_KNOBS, at_reference
+from attentest.experiments.calibration.rows import OTHER_KNOBS, TRAINED, at_reference
 from attentest.model.constructed import CONSTRUCTIONS
 
 DRAWS = 1000
@@ -121,8 +121,11 @@ def ranks(areas: Sequence[Area]) -> list[str]:
 
 
 def reference_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """The audits at the reference settings, of all budgets, of constructions and of trained models."""
-    return rows[at_reference(rows) & (rows["study"] != OTHER_KNOBS)]
+    """The audits of constructions at the reference settings, of all budgets.
+
+    Trained models are left out: what they are labelled by, leave-one-out, is itself one of the tests.
+    """
+    return rows[at_reference(rows) & ~rows["study"].isin((OTHER_KNOBS, TRAINED))]
 
 
 def about(rows: pd.DataFrame, test: str) -> pd.DataFrame:

@@ -130,8 +130,9 @@ def rates(judgements: pd.DataFrame) -> pd.DataFrame:
 def bars(of_constructions: pd.DataFrame) -> pd.DataFrame:
     """Of each criterion and kind of model: its worst false support and worst power, and whether it is judged.
 
-    A criterion is judged where both answers occur and every construction of the kind passes the bar. `audits`
-    is how many there are of the construction with the fewest.
+    A criterion is judged where every construction of the kind passes the bar. An answer that does not occur
+    sets none: without context, no weights are idle. `audits` is how many there are of the construction with
+    the fewest.
     """
     lines = []
     for criterion in CRITERIA:
@@ -157,7 +158,9 @@ def _bar(own: pd.DataFrame) -> dict[str, object]:
         "worst_false_support_of": no["construction"].iloc[-1] if len(no) else "",
         "worst_power": worst_power,
         "worst_power_of": yes["construction"].iloc[0] if len(yes) else "",
-        "judged": bool(worst_false <= FALSE_SUPPORTS / AUDITS and worst_power >= TRUE_SUPPORTS / AUDITS),
+        "judged": bool(
+            len(yes) and worst_power >= TRUE_SUPPORTS / AUDITS and not worst_false > FALSE_SUPPORTS / AUDITS
+        ),
     }
 
 

@@ -41,6 +41,7 @@ FULL = "full"
 # Encoders whose states hold no word but their own; of all other trained models states have context.
 ALONE = frozenset({"average"})
 OF_CORPUS = re.compile(r"(classes|length)=(\d+)")
+BY_DEFAULT = "bilstm"  # the encoder of a configuration that names none
 
 
 @runtime_checkable
@@ -80,7 +81,7 @@ def described(model: Mapping[str, Any], corpus: str) -> dict[str, Any]:
     """The construction with its knobs and the corpus's; of a trained model how it was made."""
     sizes = {"classes": REFERENCE["classes"], "length": REFERENCE["length"]}
     sizes |= {name: int(value) for name, value in OF_CORPUS.findall(corpus)}
-    encoder = str(model["encoder"])
+    encoder = str(model.get("encoder", BY_DEFAULT))
     about: dict[str, Any] = {"corpus": corpus, **sizes, "role": "confirming"}
     if not is_constructed(encoder):
         knobs = {name: REFERENCE[name] for name in ("strength", "temperature", "noise")}
@@ -94,7 +95,7 @@ def described(model: Mapping[str, Any], corpus: str) -> dict[str, Any]:
 
 
 def _trained(model: Mapping[str, Any]) -> str:
-    made = ["trained", str(model["encoder"])]
+    made = ["trained", str(model.get("encoder", BY_DEFAULT))]
     if model.get("projection", "softmax") != "softmax":
         made.append(str(model["projection"]))
     return " ".join([*made, *(["deceptive"] if "impermissible" in str(model.get("loss", "")) else [])])
