@@ -1,8 +1,9 @@
 """How good each test and each criterion is, from audits of models whose truth is known.
 
 Two committed tables hold it; `docs/calibration.py` makes them from the rows of the study `calibration`. The
-margin of a test is such that it is rarely supported for models whose answer is no. A criterion has error
-rates for every kind of model that there are constructions of.
+margin of a test is such that it is rarely supported for models whose answer is no and, where that is
+possible, mostly for models whose answer is yes. A criterion has error rates for every kind of model that
+there are constructions of.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 Every test asks whether an effect is larger than a margin. With a thousand texts almost any difference from a
 null is significant, and an attention that beats chance by a hair explains nothing. The margins come from
-models whose truth is known (`calibrated`): at its margin a test is rarely supported where the answer is no. A
-test is *supported* where the hypothesis "the effect is at most the
-margin" is rejected, *not supported* where "the effect is at least the margin" is, by the t distribution of
-the finding's own error, one-sided, at 5 % after Holm's correction over all judged tests in that direction;
-else it is *undecided*.
+models whose truth is known (`calibrated`): at its margin a test is rarely supported where the answer is no
+and, where that is possible, mostly where it is yes. A test is *supported* where the hypothesis "the effect is
+at most the margin" is rejected, *not supported* where "the effect is at least the margin" is, by the t
+distribution of the finding's own error, one-sided, at 5 % after Holm's correction over all judged tests in
+that direction; else it is *undecided*.
 
 A criterion rests on its tests with a margin: supported if all are, not supported if one is not. What has no
 shown power, or misses the bar of calibration for this kind of model, is *not judged*: its numbers are shown.
