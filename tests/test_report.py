@@ -41,6 +41,7 @@ from attentest.report.texts import A_CLASS, MOST, most_opposed
 from attentest.report.verdicts import asks_for, command, judged
 from attentest.store.store import Store
 from attentest.studies.recipe import load_study, names
+from attentest.studies.seed_deviations import load_seed_deviations
 from tests.browser import chromium
 from tests.gallery import (
     HOSTILE,
@@ -505,7 +506,7 @@ def test_claims_are_judged_as_findings_say_and_shown_on_both_pages(store, tmp_pa
     of_one, of_two = (Claim(**written.model_dump()) for written in study.claim)
     expected = [
         *corrected([claims.tested(of_one, tables[encoder, 8]) for encoder in ("average", "bilstm")]),
-        verdict(of_two, tables["average", 8], tables["bilstm", 8]),
+        verdict(of_two, tables["average", 8], tables["bilstm", 8], by_priors(load_seed_deviations())),
     ]
     assert [one.verdict for one in found] == expected
     assert expected[2].verdict == "supported"
