@@ -27,6 +27,7 @@ from attentest.findings import claims
 from attentest.findings.cards import CARDS
 from attentest.findings.claims import Claim, corrected, verdict
 from attentest.findings.conclusions import CONCLUSIONS
+from attentest.findings.moderated import by_priors
 from attentest.refusal import Refusal
 from attentest.report import extra, folder, pictures, site
 from attentest.report.compare import compare
