@@ -129,7 +129,8 @@ def test_criteria_and_the_table_read_a_test_alike():
 def test_tests_that_restate_a_label_are_not_ranked_for_it():
     tests = Calibrated(audits(separated), draws=20).tests.set_index("test")
     assert tests.loc[USED, "by_definition"] == "mechanism" and tests.loc[USED, "rank_mechanism"] == ""
-    assert tests.loc[USED, "rank_pointer"] == "2" and tests.loc[POINTER, "rank_mechanism"] == "1"
+    assert tests.loc[POINTER, "by_definition"] == "pointer" and tests.loc[POINTER, "rank_pointer"] == ""
+    assert tests.loc[USED, "rank_pointer"] == "1" and tests.loc[POINTER, "rank_mechanism"] == "1"
     assert tests.loc[USED, "auc_mechanism"] == 1.0 and tests.loc[POINTER, "auc_pointer"] == 1.0
 
 

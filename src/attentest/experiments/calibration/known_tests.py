@@ -9,7 +9,7 @@ they measure; for that question they are shown and not ranked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -193,8 +193,17 @@ def _of_words() -> Iterator[KnownTest]:
             )
 
 
+# Evidence is additive in nearly all constructions, and there gradient times input is the contribution itself.
+ADDITIVE = (
+    "importance/tau-gradient",
+    "importance/tau-gradient-significant",
+    "agreement/integrated-gradients",
+)
+ADDITIVE += tuple(f"importance/top-k-{measure}-gradient" for measure in ("overlap", "distance"))
+ADDITIVE += ("importance/gradient-loo-minus-attention-gradient",)
+
 KNOWN: Mapping[str, KnownTest] = {
-    test.name: test
+    test.name: replace(test, restates="pointer") if test.name in ADDITIVE else test
     for tests in (
         _importance(),
         _weights_changed(),
