@@ -373,7 +373,13 @@ def test_a_figure_has_its_numbers_and_its_picture(seen):
 def test_no_page_is_wider_than_its_window(browser, site, width, scheme):
     with patient_page(browser, viewport={"width": width, "height": 800}, color_scheme=scheme) as page:
         told = Seen(page, site)
-        for name in ("index.html", "mine-bilstm-additive.html", "compare.html", "catalogue.html"):
+        for name in (
+            "index.html",
+            "mine-bilstm-additive.html",
+            "compare.html",
+            "calibration.html",
+            "catalogue.html",
+        ):
             drawn(told.go(name))
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
         told.go(TEXTS, "text=t0001").locator(".strips .column").first.wait_for()

@@ -33,7 +33,15 @@ from tests.observed import importance_rows
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 pytestmark = pytest.mark.browser
 PAPER, MODEL = "study-jain-wallace-2019.html", "sst-bilstm-additive.html"
-PAGES = ("index.html", "compare.html", "catalogue.html", PAPER, MODEL, "study-pruthi-2020.html")
+PAGES = (
+    "index.html",
+    "compare.html",
+    "calibration.html",
+    "catalogue.html",
+    PAPER,
+    MODEL,
+    "study-pruthi-2020.html",
+)
 SHELF = {"sst": "here", "imdb": "here", "mine": "here", "adr": "not redistributable"}
 # Who can be used or looked at without a name to call it by.
 NAMELESS = """[...document.querySelectorAll("a[href], button, input, select, img, [role=region]")].filter(

@@ -137,7 +137,7 @@ def rows_of(page, kind):
 def test_there_is_a_page_for_every_grid_point_and_an_overview(whole):
     _, _, files = whole
     assert set(pages(files)) == {
-        *("index.html", "compare.html", "catalogue.html"),
+        *("index.html", "compare.html", "calibration.html", "catalogue.html"),
         *(f"{page}mine-{name}-additive.html" for page in ("", "explore-") for name in ("bilstm", "average")),
         *(f"study-{name}.html" for name in PAPERS),
     }
@@ -634,7 +634,7 @@ def test_the_command_writes_the_pages_and_says_where(whole, tmp_path, capsys, un
     assert run([*words_, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (
-        said["pages"] == 7 + len(PAPERS)
+        said["pages"] == 8 + len(PAPERS)
         and said["figures"] == len(list((tmp_path / "pages" / "figures").iterdir()))
         and said["out"] == str(tmp_path / "pages")
     )

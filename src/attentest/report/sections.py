@@ -89,6 +89,7 @@ ASKS = {
         "Word vectors",
         "How much of what attention shows comes from the word vectors that training starts from?",
     ),
+    "calibration": ("Calibration", "What do the tests say of a model whose truth is known?"),
 }
 EXPECTED = ("performance", "importance", "permutation", "adversary")
 ONLY_FINDINGS = (
