@@ -198,9 +198,10 @@ ADDITIVE = (
     "importance/tau-gradient",
     "importance/tau-gradient-significant",
     "agreement/integrated-gradients",
+    "importance/top-k-overlap-gradient",
+    "importance/top-k-distance-gradient",
+    "importance/gradient-loo-minus-attention-gradient",
 )
-ADDITIVE += tuple(f"importance/top-k-{measure}-gradient" for measure in ("overlap", "distance"))
-ADDITIVE += ("importance/gradient-loo-minus-attention-gradient",)
 
 KNOWN: Mapping[str, KnownTest] = {
     test.name: replace(test, restates="pointer") if test.name in ADDITIVE else test
