@@ -11,8 +11,9 @@ first. The bar: at most 15 of 200 audits supported where the answer is no, at le
 constructions must meet it; for a kind of model where one does not, the criterion is shown and not judged.
 
 The first rule, committed before the first run, put the margin into the middle between the mean effects of
-yes and no. It gave away power where the answer no has no effect at all, and was replaced after that run. So
-the constructions in `FRESH` were made afterwards, and nobody looked at them until margins and criteria were
+yes and no. It gave away power where the answer no has no effect at all. The second, the smallest margin that
+keeps false supports within the bar, was too small for other constructions. Both saw the first run. So the
+constructions in `FRESH` were made afterwards, and nobody looked at them until margins and criteria were
 fixed.
 """
 
