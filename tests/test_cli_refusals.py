@@ -352,11 +352,11 @@ def test_a_study_that_cannot_be_run_is_refused_before_anything_runs(old, new, sa
 @pytest.mark.parametrize(
     "words, says",
     [
-        (("nowhere",), "one of demo"),
-        (("nowhere.toml",), "one of demo"),
-        (("",), "one of demo"),
-        (("[/x]",), "one of demo"),
-        (("data",), "one of demo"),
+        (("nowhere",), "one of calibration"),
+        (("nowhere.toml",), "one of calibration"),
+        (("",), "one of calibration"),
+        (("[/x]",), "one of calibration"),
+        (("data",), "one of calibration"),
         (("folder.toml",), "directory"),
         (("x" * 300 + ".toml",), "too long"),
         (("wide.toml",), "can't decode"),

@@ -162,6 +162,7 @@ def test_a_file_of_the_first_format_is_read_with_the_columns_it_has(real, tmp_pa
 
 def test_results_that_were_published_are_still_read():
     files = sorted((Path(__file__).parents[1] / "results").glob("*.parquet"))
+    files = [file for file in files if file.name != "calibration.parquet"]  # rows of audits, and no findings
     assert files
     for file in files:
         cell = cells_of(file)[0]

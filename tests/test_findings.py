@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from attentest.experiments.calibration import conclude as calibration
 from attentest.findings import (
     ablation,
     adversary,
@@ -133,6 +134,16 @@ def log_odds_rows():
     return rows.assign(jsd=0.1, null_jsd=0.2, tau=0.3)
 
 
+def calibration_rows():
+    """Three audits of four tests, one without a value in one of them."""
+    rng = np.random.default_rng(4)
+    numbers = {name: rng.uniform(0.1, 0.9, 12) for name in ("estimate", "error", "null", "points", "depends")}
+    numbers["estimate"][5] = np.nan
+    ids = [f"t{number:04d}" for number in range(4)] * 3
+    about = {"seed": np.repeat([0, 1, 2], 4), "subject": "trained", "id": ids, "freedom": 49.0, "n": 50}
+    return pd.DataFrame(about | numbers)
+
+
 def deception_rows():
     rng = np.random.default_rng(0)
     tables = []
@@ -170,6 +181,7 @@ CONCLUSIONS = {
     "explainers": (explainers.conclude, explainer_rows),
     "ablation": (ablation.conclude, ablated_rows),
     "vectors": (vectors.conclude, vector_rows),
+    "calibration": (calibration.conclude, calibration_rows),
 }
 every = pytest.mark.parametrize("conclude, make", CONCLUSIONS.values(), ids=CONCLUSIONS)
 

@@ -448,7 +448,7 @@ def test_an_order_that_is_not_there_is_neither_kept_nor_destroyed():
     ordered, none = (
         pd.concat(
             ablation_texts(60, seed, subject, faithful, nulls=99)
-            for seed in (0, 1, 2)
+            for seed in range(5)  # that agree to the last digit: three would do so by luck once in eight
             for subject in ("trained", "fix rep")
         )
         for faithful in (FALLING, RISING)

@@ -20,6 +20,7 @@ TEST = "test"  # before the name of a test: test@experiment:measure
 def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list[Finding]:
     """The mean over audits of every test's estimate, and of the two numbers that the truth is read from."""
     rows = ordered(rows, COLUMNS)
+    rows = rows[rows["subject"] == "trained"]
     audits = [_audit(of_seed) for _, of_seed in rows.groupby("seed", sort=True)]
     about = {"experiment": NAME, "group": "overall", "mode": mode}
     return of_models(audits, absent=UNDEFINED, **about)
