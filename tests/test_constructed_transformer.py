@@ -59,10 +59,14 @@ def arguments(name, classes=2, **changed):
     return (name, known, LABELS[classes]), {**given, "noise": 0.0, "seed": 0, **changed}
 
 
+def made(places, keywords):
+    rule = TransformerRule.of(*places, **keywords)
+    return construct_transformer(rule, places[2]), rule
+
+
 @cache
 def built(name, classes=2, **changed):
-    places, keywords = arguments(name, classes, **changed)
-    return construct_transformer(*places, **keywords), TransformerRule.of(*places, **keywords)
+    return made(*arguments(name, classes, **changed))
 
 
 def read(model, examples):
@@ -148,8 +152,7 @@ def test_noise_and_temperature_change_the_model_as_they_change_the_rule(name):
 
 
 def test_uniform_ranks_give_uniform_attention():
-    places, keywords = arguments("hf-used-elsewhere", ranks={}, values={})
-    model, rule = construct_transformer(*places, **keywords), TransformerRule.of(*places, **keywords)
+    model, rule = made(*arguments("hf-used-elsewhere", ranks={}, values={}))
     reading = read(model, texts())
     np.testing.assert_allclose(reading.weights[:, 0], padded(texts(), uniform), atol=CLOSE)
     np.testing.assert_allclose(answers(model, reading), 0.5, atol=CLOSE)
@@ -184,8 +187,7 @@ def test_a_used_model_follows_all_weight_on_a_cue(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_other_words_without_evidence_and_another_order_change_nothing(name):
     same_rank = {"ranks": dict.fromkeys(words(), 1.0)} if name.endswith("elsewhere") else {}
-    places, keywords = arguments(name, **same_rank)
-    model = construct_transformer(*places, **keywords)
+    model, _ = made(*arguments(name, **same_rank))
     own = answers(model, read(model, texts()))
     idle = [word for word in words() if word not in GRADES]
     rng = np.random.default_rng(1)
@@ -226,8 +228,7 @@ def evidence(rule, tokens):
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_are_those_of_the_rule(name):
     """Gradient x input, with attention held, is in proportion to the contributions."""
-    places, keywords = arguments(name, strength=0.5)
-    model, rule = construct_transformer(*places, **keywords), TransformerRule.of(*places, **keywords)
+    model, rule = made(*arguments(name, strength=0.5))
     split = model.split(texts())
     found = gradients(model, split.batch(range(len(split)))).times_input.numpy()
     wanted = padded(texts(), rule.contributions)
@@ -271,12 +272,12 @@ def test_an_audit_runs_and_sees_whether_the_weights_are_used(name):
 def test_impossible_numbers_are_refused(changed, said):
     places, keywords = arguments("hf-used-pointer", **changed)
     with pytest.raises(Refusal, match=said):
-        construct_transformer(*places, **keywords)
+        made(places, keywords)
 
 
 def test_unknown_names_and_single_labels_are_refused():
     (name, known, labels), keywords = arguments("hf-used-pointer")
     with pytest.raises(Refusal, match="hf-used"):
-        construct_transformer("hf-used-nowhere", known, labels, **keywords)
+        made(("hf-used-nowhere", known, labels), keywords)
     with pytest.raises(Refusal, match="1 labels"):
-        construct_transformer(name, known, labels[:1], **keywords)
+        made((name, known, labels[:1]), keywords)

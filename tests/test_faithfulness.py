@@ -189,3 +189,13 @@ def test_shuffled_scores_find_what_chance_finds():
     # The mean of average precision over all orders, in closed form.
     expected = (4 / 19) * (1 - harmonic / 20) + harmonic / 20
     assert null.auprc == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_null_of_many_draws_at_once_is_that_of_one_after_the_other(ties):
+    scores, rationale = np.random.default_rng(3).random(30), np.arange(30) % 7 < 2
+    scores = scores.round(1) if ties else scores
+    drawn = np.random.default_rng(5).permuted(np.tile(scores, (40, 1)), axis=1)
+    wanted = np.mean([plausibility(each, rationale) for each in drawn], axis=0)
+    found = shuffled_plausibility(scores, rationale, draws=40, rng=np.random.default_rng(5))
+    np.testing.assert_allclose(found, wanted, atol=1e-12)

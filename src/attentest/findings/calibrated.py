@@ -91,7 +91,8 @@ class ErrorRates:
         if not said:
             return UNKNOWN
         counted = f"{self.audits} audits of {TEXTS} texts for each"
-        return f"Of models of this kind ({self.kind}) whose truth is known: {', and '.join(said)}; {counted}."
+        models = f"{self.yes + self.no} models of this kind ({self.kind}) whose truth is known"
+        return f"Of {models}: {', and '.join(said)}; {counted}."
 
 
 @cache

@@ -20,19 +20,27 @@ POINTS, DEPENDS = 0.8, 0.2  # the least tau of a pointer, the least change of ou
 OF_WORD = frozenset({"right", "least", "word", "norm", "loud", "uniform"})  # scores that need no other word
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Construction:
-    """Which words count, how they are weighed, what units say, and the truth that follows."""
+    """Which words count, how they are weighed, and what units say."""
 
     values: str
     scores: str
     states: str
     focus: float  # of attention: how much scores differ
     gain: float  # so that the evidence is about 0.6 in size
-    pointer: bool
-    mechanism: bool
     says: str
     transformer: bool = False
+
+    @property
+    def pointer(self) -> bool:
+        """Whether attention is on the words that count, and what they say is said there."""
+        return self.scores in ("right", "strongest") and self.states != "previous"
+
+    @property
+    def mechanism(self) -> bool:
+        """Whether units say different things."""
+        return self.states in ("own", "previous")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,103 +143,95 @@ def _misspelled(written: str, right: str) -> Refusal:
     )
 
 
-def _used(values: str, scores: str, focus: float, gain: float, says: str, **more: str) -> Construction:
-    pointer = scores == "right" and not more
-    states = more.get("states", "own")
-    return Construction(
-        values=values,
-        scores=scores,
-        states=states,
-        focus=focus,
-        gain=gain,
-        pointer=pointer,
-        mechanism=True,
-        says=says,
-    )
-
-
-def _idle(values: str, scores: str, states: str, gain: float, says: str) -> Construction:
-    return Construction(
-        values=values,
-        scores=scores,
-        states=states,
-        focus=FOCUS[scores],
-        gain=gain,
-        pointer=scores in ("right", "strongest"),
-        mechanism=False,
-        says=says,
-    )
-
-
-def _transformer(scores: str, states: str, gain: float, says: str) -> Construction:
-    return Construction(
-        values="graded",
-        scores=scores,
-        states=states,
-        focus=FOCUS[scores],
-        gain=gain,
-        pointer=scores == "right",
-        mechanism=states == "own",
-        says=says,
-        transformer=True,
-    )
-
-
-FOCUS = {"right": 4.0, "strongest": 4.0, "least": 3.0, "word": 1.0, "norm": 1.0, "position": 1.0}
-FOCUS |= {"text": 1.0, "smooth": 2.0, "uniform": 0.0, "previous": 4.0}
-
 CONSTRUCTIONS: Mapping[str, Construction] = {
     # Attention points at what matters, and the output depends on it.
-    "keyword": _used("keyword", "right", 4.0, 1.6, "only strong words count; attention is on them"),
-    "graded": _used("graded", "right", 4.0, 1.9, "attention grows with the grade of a word"),
-    "several-cues": _used("alike", "right", 3.0, 2.5, "all sentiment words count alike and share attention"),
-    "selector": _used("loud", "right", 4.0, 1.8, "every word is loud; attention selects those that count"),
-    "soft": _used("every", "right", 2.0, 6.5, "every word counts a little; attention is soft"),
-    "sharp": _used("every", "right", 6.0, 3.0, "every word counts; attention is sharp"),
-    # The output depends on attention, which points elsewhere.
-    "random-word": _used("graded", "word", 1.0, 26.0, "attention is drawn for each word"),
-    "random-loud": _used("every", "word", 0.4, 7.0, "every word counts; attention is drawn for each word"),
-    "random-position": _used("graded", "position", 1.0, 20.0, "attention is drawn for each place"),
-    "random-text": _used("graded", "text", 1.0, 20.0, "attention is drawn anew for each text"),
-    "smooth": _used("graded", "smooth", 2.0, 19.0, "attention is a wave along the text"),
-    "norm": _used("graded", "norm", 1.0, 25.0, "attention follows the length of word vectors"),
-    "loud-words": _used("graded", "loud", 1.0, 25.0, "attention is on loud words that no decision looks at"),
-    "least": _used("graded", "least", 3.0, 190.0, "attention is least on the words that count"),
-    "beside": _used(
-        "graded",
-        "previous",
-        4.0,
-        1.9,
-        "attention is on the word after, which holds a copy",
-        states="previous",
+    "keyword": Construction(
+        "keyword", "right", "own", 4.0, 1.6, "only strong words count; attention is on them"
     ),
-    "random-alike": _used("alike", "word", 1.0, 17.0, "all sentiment words count alike; attention by word"),
-    "random-places": _used(
-        "every", "position", 0.4, 6.0, "every word counts; attention is drawn for each place"
+    "graded": Construction("graded", "right", "own", 4.0, 1.9, "attention grows with the grade of a word"),
+    "several-cues": Construction(
+        "alike", "right", "own", 3.0, 2.5, "all sentiment words count alike and share attention"
+    ),
+    "selector": Construction(
+        "loud", "right", "own", 4.0, 1.8, "every word is loud; attention selects those that count"
+    ),
+    "soft": Construction("every", "right", "own", 2.0, 6.5, "every word counts a little; attention is soft"),
+    "sharp": Construction("every", "right", "own", 6.0, 3.0, "every word counts; attention is sharp"),
+    # The output depends on attention, which points elsewhere.
+    "random-word": Construction("graded", "word", "own", 1.0, 26.0, "attention is drawn for each word"),
+    "random-loud": Construction(
+        "every", "word", "own", 0.4, 7.0, "every word counts; attention is drawn for each word"
+    ),
+    "random-position": Construction(
+        "graded", "position", "own", 1.0, 20.0, "attention is drawn for each place"
+    ),
+    "random-text": Construction("graded", "text", "own", 1.0, 20.0, "attention is drawn anew for each text"),
+    "smooth": Construction("graded", "smooth", "own", 2.0, 19.0, "attention is a wave along the text"),
+    "norm": Construction("graded", "norm", "own", 1.0, 25.0, "attention follows the length of word vectors"),
+    "loud-words": Construction(
+        "graded", "loud", "own", 1.0, 25.0, "attention is on loud words that no decision looks at"
+    ),
+    "least": Construction("graded", "least", "own", 3.0, 190.0, "attention is least on the words that count"),
+    "beside": Construction(
+        "graded", "previous", "previous", 4.0, 1.9, "attention is on the word after, which holds a copy"
+    ),
+    "random-alike": Construction(
+        "alike", "word", "own", 1.0, 17.0, "all sentiment words count alike; attention by word"
+    ),
+    "random-places": Construction(
+        "every", "position", "own", 0.4, 6.0, "every word counts; attention is drawn for each place"
     ),
     # Attention points at what matters, and the output does not depend on it.
-    "idle-sum": _idle("graded", "right", "sum", 1.5, "every state holds the sum of the evidence"),
-    "idle-running": _idle("alike", "right", "running", 1.2, "sums from both sides add up to the same"),
-    "idle-strongest": _idle("graded", "strongest", "strongest", 0.66, "every state holds the strongest word"),
-    "idle-blind": _idle("keyword", "right", "blind", 1.7, "states differ where no decision looks"),
-    "idle-every": _idle(
-        "every", "right", "running", 0.4, "sums of what every word says; attention follows it"
+    "idle-sum": Construction("graded", "right", "sum", 4.0, 1.5, "every state holds the sum of the evidence"),
+    "idle-running": Construction(
+        "alike", "right", "running", 4.0, 1.2, "sums from both sides add up to the same"
+    ),
+    "idle-strongest": Construction(
+        "graded", "strongest", "strongest", 4.0, 0.66, "every state holds the strongest word"
+    ),
+    "idle-blind": Construction(
+        "keyword", "right", "blind", 4.0, 1.7, "states differ where no decision looks"
+    ),
+    "idle-every": Construction(
+        "every", "right", "running", 4.0, 0.4, "sums of what every word says; attention follows it"
     ),
     # Neither.
-    "idle-random-word": _idle("graded", "word", "sum", 1.5, "the sum is everywhere; attention by word"),
-    "idle-random-position": _idle("alike", "position", "running", 1.2, "running sums; attention by place"),
-    "idle-random-text": _idle("keyword", "text", "blind", 1.7, "blind differences; attention by text"),
-    "idle-uniform": _idle("graded", "uniform", "sum", 1.5, "the sum is everywhere; attention is uniform"),
-    "idle-smooth": _idle("alike", "smooth", "running", 1.2, "running sums; attention is a wave"),
-    "idle-least": _idle(
-        "graded", "least", "strongest", 0.66, "the strongest is everywhere; attention is not"
+    "idle-random-word": Construction(
+        "graded", "word", "sum", 1.0, 1.5, "the sum is everywhere; attention by word"
     ),
-    "idle-norm": _idle(
-        "every", "norm", "sum", 0.4, "the sum is everywhere; attention follows vector lengths"
+    "idle-random-position": Construction(
+        "alike", "position", "running", 1.0, 1.2, "running sums; attention by place"
+    ),
+    "idle-random-text": Construction(
+        "keyword", "text", "blind", 1.0, 1.7, "blind differences; attention by text"
+    ),
+    "idle-uniform": Construction(
+        "graded", "uniform", "sum", 0.0, 1.5, "the sum is everywhere; attention is uniform"
+    ),
+    "idle-smooth": Construction("alike", "smooth", "running", 2.0, 1.2, "running sums; attention is a wave"),
+    "idle-least": Construction(
+        "graded", "least", "strongest", 3.0, 0.66, "the strongest is everywhere; attention is not"
+    ),
+    "idle-norm": Construction(
+        "every", "norm", "sum", 1.0, 0.4, "the sum is everywhere; attention follows vector lengths"
     ),
     # The same four as Hugging Face encoders: two layers of BERT whose weights are set by hand.
-    "hf-used-pointer": _transformer("right", "own", 1.9, "the last layer brings what it attends to"),
-    "hf-used-elsewhere": _transformer("word", "own", 26.0, "the last layer brings it; attention by word"),
-    "hf-idle-pointer": _transformer("right", "sum", 26.0, "the first layer brings it; the last only points"),
-    "hf-idle-elsewhere": _transformer("word", "sum", 26.0, "the first layer brings it; attention by word"),
+    "hf-used-pointer": Construction(
+        "graded", "right", "own", 4.0, 1.9, "the last layer brings what it attends to", transformer=True
+    ),
+    "hf-used-elsewhere": Construction(
+        "graded", "word", "own", 1.0, 26.0, "the last layer brings it; attention by word", transformer=True
+    ),
+    "hf-idle-pointer": Construction(
+        "graded",
+        "right",
+        "sum",
+        4.0,
+        26.0,
+        "the first layer brings it; the last only points",
+        transformer=True,
+    ),
+    "hf-idle-elsewhere": Construction(
+        "graded", "word", "sum", 1.0, 26.0, "the first layer brings it; attention by word", transformer=True
+    ),
 }

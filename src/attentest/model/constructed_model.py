@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from attentest.corpus.example import Example
 from attentest.corpus.vocabulary import RESERVED, Vocabulary
@@ -31,7 +30,7 @@ def constructed_model(config: ModelConfig, vocabulary: Vocabulary, labels: tuple
             way_out="Name a corpus planted-reviews(...).",
         )
     if constructed.of.transformer:
-        made = construct_transformer(**_arguments(constructed, rule, labels))
+        made = construct_transformer(_transformer_rule(constructed, rule, labels), labels)
         made.config, made.vocabulary = replace(config, decoder="softmax"), vocabulary
         return made
     model = AttentionModel(config, vocabulary, labels, has_query=False)
@@ -45,7 +44,7 @@ def truth_in(model: AttentionModel, example: Example) -> tuple[PerToken, PerToke
     constructed = Constructed.parse(model.config.encoder)
     rule = constructed.rule(model.vocabulary.words, len(model.labels), model.config.seed)
     if constructed.of.transformer:
-        words, told = example.tokens, TransformerRule.of(**_arguments(constructed, rule, model.labels))
+        words, told = example.tokens, _transformer_rule(constructed, rule, model.labels)
         return (
             told.weights(words),
             told.contributions(words),
@@ -55,19 +54,19 @@ def truth_in(model: AttentionModel, example: Example) -> tuple[PerToken, PerToke
     return rule.weights(text), rule.contributions(text), at_corners(partial(rule.output, text), len(text))
 
 
-def _arguments(constructed: Constructed, rule: Rule, labels: Sequence[str]) -> dict[str, Any]:
-    """What makes a transformer of this construction, and its rule."""
+def _transformer_rule(constructed: Constructed, rule: Rule, labels: Sequence[str]) -> TransformerRule:
+    """The same values and scores, brought by the layers of a transformer."""
     words, knobs = rule.lexicon, constructed.knobs
     names = [word.lower() for word in words.words[len(RESERVED) :]]
     scores = {"right": words.marks, "word": words.chance}[constructed.of.scores] * constructed.of.focus
-    return {
-        "name": constructed.name,
-        "words": names,
-        "labels": labels,
-        "values": dict(zip(names, (rule.gain * words.values[len(RESERVED) :]).tolist(), strict=True)),
-        "ranks": dict(zip(names, scores[len(RESERVED) :].tolist(), strict=True)),
-        "strength": knobs.strength,
-        "temperature": knobs.temperature,
-        "noise": knobs.noise,
-        "seed": words.seed,
-    }
+    return TransformerRule.of(
+        constructed.name,
+        names,
+        labels,
+        values=dict(zip(names, (rule.gain * words.values[len(RESERVED) :]).tolist(), strict=True)),
+        ranks=dict(zip(names, scores[len(RESERVED) :].tolist(), strict=True)),
+        strength=knobs.strength,
+        temperature=knobs.temperature,
+        noise=knobs.noise,
+        seed=words.seed,
+    )

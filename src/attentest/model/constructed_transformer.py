@@ -25,7 +25,7 @@ Feed-forward blocks and position embeddings are 0.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -48,30 +48,8 @@ LONGEST = 1024  # places for tokens
 PATTERN = r"[a-z]+(?=n't)|n't|\w+(?:-\w+)*|[^\w\s]"  # as `corpus.words` splits planted reviews
 
 
-def construct_transformer(
-    name: str,
-    words: Sequence[str],
-    labels: Sequence[str],
-    *,
-    values: Mapping[str, float],
-    ranks: Mapping[str, float],
-    strength: float,
-    temperature: float,
-    noise: float,
-    seed: int,
-) -> TransformerModel:
-    """A BERT of two layers and one head that follows `TransformerRule.of` with the same arguments."""
-    rule = TransformerRule.of(
-        name,
-        words,
-        labels,
-        values=values,
-        ranks=ranks,
-        strength=strength,
-        temperature=temperature,
-        noise=noise,
-        seed=seed,
-    )
+def construct_transformer(rule: TransformerRule, labels: Sequence[str]) -> TransformerModel:
+    """A BERT of two layers and one head that follows the rule."""
     model = _empty_bert(len(SPECIAL) + len(rule.values), labels)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -61,7 +61,7 @@ class TransformerRule:
         noise: float,
         seed: int,
     ) -> TransformerRule:
-        """The rule of `construct_transformer` with the same arguments.
+        """The rule of that name over these words.
 
         Words are lower-cased. A word without a value or a rank has 0. `noise` is the standard deviation of a
         normal number that is added to each word's rank, drawn once for each word from `seed`.

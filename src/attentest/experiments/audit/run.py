@@ -36,9 +36,7 @@ class Audit:
     findings: list[Finding] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)  # by question or control, why
-    skipped: dict[str, str] = field(
-        default_factory=dict
-    )  # of these, the questions that could have been asked
+    skipped: dict[str, str] = field(default_factory=dict)  # of these, what could have been asked
     empty: dict[str, str] = field(default_factory=dict)  # by experiment/measure, why no text has a value
 
     @property
