@@ -64,6 +64,13 @@ class Block:
             raise self.error(f"the key `{key}` needs one value, and {len(items)} are given.")
         return items[0].value
 
+    def count(self, key: str, default: int) -> int:
+        """The single item of a key that must be a whole number."""
+        value = self.one(key, str(default))
+        if not value.isdecimal():
+            raise self.error(f"the key `{key}` needs a whole number, and {value!r} is none.")
+        return int(value)
+
     def among(self, key: str, known: tuple[str, ...]) -> str:
         """The single item of a key that must be one of those known; the first of them is the default."""
         value = self.one(key, known[0])

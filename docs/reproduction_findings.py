@@ -33,12 +33,17 @@ NOT_MEASURED = "– (not measured)"
 REASON_WORDS = 4
 
 
+def path_of(file: str) -> Path:
+    """The path of a file under results/, which must be there."""
+    if not (RESULTS / file).is_file():
+        raise PageError(f"There is no file results/{file}.")
+    return RESULTS / file
+
+
 @cache
 def results(file: str) -> pd.DataFrame:
     """The findings of a file under results/, one per row, with word vectors as a column of their own."""
-    path = RESULTS / file
-    if not path.is_file():
-        raise PageError(f"There is no file results/{file}.")
+    path = path_of(file)
     try:
         with pq.ParquetFile(path) as opened:
             said = (opened.schema_arrow.metadata or {}).get(b"attentest")
@@ -147,7 +152,7 @@ def rows_of(block: Block, frame: pd.DataFrame, across: str = "measures") -> list
     with_vectors = across != "vectors" and frame.groupby(list(AXES[:4]))["vectors"].nunique().max() > 1
     rows = []
     for key, own in frame.groupby(axes, sort=False):
-        at = dict(zip(axes, key, strict=True))
+        at = {axis: str(name) for axis, name in zip(axes, key, strict=True)}
         model = f"{shown(block, 'encoder', at['encoder'])} + {shown(block, 'attention', at['attention'])}"
         model += f" + {shown(block, 'projection', at['projection'])}" if with_projection else ""
         model += f", {shown(block, 'vectors', at['vectors'])}" if with_vectors else ""
@@ -204,16 +209,19 @@ def columns_of(block: Block, frame: pd.DataFrame, across: str) -> Iterator[tuple
     """Each column of the table with the findings that it may show."""
     for item in block.many("columns"):
         if across == "measures":
-            experiment, _, measure = item.value.rpartition("/")
-            own = frame[
-                (frame["measure"] == measure) & ((frame["experiment"] == experiment) | (experiment == ""))
-            ]
+            own = _measured(frame, item.value)
         else:
-            measured = frame[frame["measure"] == block.one("measure")]
+            measured = _measured(frame, block.one("measure"))
             own = measured[[_named(across, name, item) for name in measured[across]]]
         if own.empty:
             raise block.error(f"the column {item.value!r} matches no finding.")
         yield item, own
+
+
+def _measured(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The findings of `measure` or `experiment/measure`."""
+    experiment, _, measure = name.rpartition("/")
+    return frame[(frame["measure"] == measure) & ((frame["experiment"] == experiment) | (experiment == ""))]
 
 
 def groups_of(block: Block, frame: pd.DataFrame) -> list[Item]:
@@ -238,11 +246,13 @@ def table(block: Block) -> str:
         raise block.error(f"`show` lists some of {', '.join(SHOWN)}, and {unknown[0]!r} is none of them.")
     frame = selected(block)
     columns = list(columns_of(block, frame, across))
-    cells = frame.loc[sorted({place for _, own in columns for place in own.index}, key=frame.index.get_loc)]
+    cells = frame[frame.index.isin([place for _, own in columns for place in own.index])]
     rows, groups = rows_of(block, cells, across), groups_of(block, cells)
     several = {"corpus": len({row.corpus for row in rows}) > 1, "model": len({row.model for row in rows}) > 1}
-    lines = []
+    several["group"] = len(groups) > 1
+    lines: list[list[str]] = []
     for row in rows:
+        is_first = True
         for group in groups:
             found = [
                 finding(block, own.loc[own.index.intersection(row.findings.index)], group.value)
@@ -250,9 +260,10 @@ def table(block: Block) -> str:
             ]
             if all(one is None for one in found):
                 continue
-            line = [number(one, parts, int(block.one("digits", "3"))) for one in found]
+            line = [number(one, parts, block.count("digits", 3)) for one in found]
             line += _counts([one for one in found if one is not None]) if "counts" in parts else []
-            lines.append([*_labels(block.kind, row, group, group is groups[0], several), *line])
+            lines.append([*_labels(block.kind, row, group, is_first, several), *line])
+            is_first = False
     heads = ["corpus"] * several["corpus"]
     heads += ["model"] if block.kind == "findings" else [*["model"] * several["model"], "group"]
     return markdown(
@@ -263,7 +274,8 @@ def table(block: Block) -> str:
 def _labels(kind: str, row: Row, group: Item, is_first: bool, several: dict[str, bool]) -> list[str]:
     labels = [row.corpus] if several["corpus"] else []
     if kind == "findings":
-        return [*labels, f"**{row.model}**" if is_first else f"*{group.shown}*"]
+        model = f"**{row.model}**" if several["group"] else row.model
+        return [*labels, model if is_first else f"*{group.shown}*"]
     return [*labels, *[row.model] * several["model"], group.shown]
 
 

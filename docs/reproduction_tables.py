@@ -11,10 +11,11 @@ from typing import Any
 
 import pandas as pd
 from reproduction_blocks import Block, Item
-from reproduction_findings import NAMES, RESULTS, markdown, results, selected
+from reproduction_findings import NAMES, markdown, path_of, results, selected
 from vectors import WIDTH, chosen
 
 from attentest.findings.vectors import choose_scales
+from attentest.notebook import word_vectors
 from attentest.report.compare import VERDICTS, Comparison, compare_stored
 from attentest.report.points import grid_points
 from attentest.report.stored import Stored
@@ -31,10 +32,9 @@ KEY_LENGTH = 12
 @cache
 def stored(file: str) -> Stored:
     """The file as a store, which is removed when the program ends."""
-    results(file)  # says in a sentence what is wrong with the file
     folder = tempfile.mkdtemp(prefix="attentest-reproductions-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    import_findings(RESULTS / file, folder)
+    import_findings(path_of(file), folder)
     return Stored(Store(folder).existing())
 
 
@@ -52,9 +52,9 @@ def _compared(study: str, file: str) -> Comparison:
 
 
 def claims(block: Block) -> str:
-    """Each claim of a study with its verdicts, by corpus or all together, judged as `attentest report` does."""
+    """Each claim of a study with its verdicts, by corpus or all together, as `attentest report` judges."""
     block.allow("file", "study", "corpus", "by", "points")
-    by, few = block.among("by", ("corpus", "all")), int(block.one("points", str(FEW_POINTS)))
+    by, few = block.among("by", ("corpus", "all")), block.count("points", FEW_POINTS)
     study = block.one("study")
     found = _of_corpora(block, _judged(study, block.one("file")), lambda one: one.point.corpus)
     names = {item.value: item.shown for item in block.many("corpus", ())}
@@ -84,7 +84,7 @@ def _of_corpora(block: Block, rows: Sequence[Any], corpus: Any) -> list[Any]:
 
 
 def _tally(found: Sequence[Judged]) -> str:
-    counts = Counter(one.verdict.verdict for one in found)
+    counts = Counter[str](one.verdict.verdict for one in found)
     return " / ".join(str(counts[verdict]) for verdict in CLAIM_VERDICTS) if found else "–"
 
 
@@ -116,7 +116,7 @@ def published(block: Block) -> str:
     if block.among("show", ("rows", "counts")) == "counts":
         return lines[0]
     verdicts = _filtered(block, rows, "verdict", "agrees")
-    digits = int(block.one("digits", "3"))
+    digits = block.count("digits", 3)
     vary = len({row["vectors"] for row in rows}) > 1
     heads = ["corpus", "model", "measure", "published", "ours", "seeds", "verdict", "P(agrees if equal)"]
     return f"{lines[0]}\n\n" + markdown(heads, [_published_row(row, digits, vary) for row in verdicts])
@@ -171,15 +171,13 @@ def provenance(block: Block) -> str:
     if "corpus" in block:
         frame = frame[frame["corpus"].isin(_known_corpora(block, frame))]
     cells = frame.drop_duplicates("cell")
-    vectors = sorted(
-        {name.replace("/", ", ") + (" wide" if "/" in name else "") for name in cells["vectors"]}
-    )
+    vectors = sorted({word_vectors(own.get("vectors"), own.get("embedding")) for own in cells["settings"]})
     epochs = sorted({str(own.get("epochs", "default")) for own in cells["settings"]})
     lines = [
         ["file", f"[`results/{file}`](../../results/README.md)"],
         ["corpora", "; ".join(_corpora(cells))],
         ["seeds", _listed(cells["seed"])],
-        ["word vectors", "; ".join(name[:17] if name.startswith("file:") else name for name in vectors)],
+        ["word vectors", "; ".join(vectors)],
         ["epochs", ", ".join(epochs)],
         ["device", _listed(cells["device"])],
         ["torch", _listed(cells["torch"])],
