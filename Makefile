@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Idle OpenMP threads spin and make busy cores many times slower.
 export OMP_NUM_THREADS := 1
 
-.PHONY: setup demo test check bench bench-gpu calibration-tables clean
+.PHONY: setup demo test check bench bench-gpu calibration-tables reproductions clean
 
 setup: $(STAMP)
 
@@ -40,6 +40,10 @@ bench-gpu: setup
 # From results/calibration.parquet, which `python docs/calibration.py gather STORE` adds rows to.
 calibration-tables: setup
 	$(BIN)/python docs/calibration.py tables
+
+# The generated blocks and figures of docs/reproductions/, from results/*.parquet.
+reproductions: setup
+	$(BIN)/python docs/reproductions.py
 
 clean:
 	rm -rf .venv demo-store attentest-store .pytest_cache .mypy_cache .ruff_cache build
