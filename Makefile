@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Idle OpenMP threads spin and make busy cores many times slower.
 export OMP_NUM_THREADS := 1
 
-.PHONY: setup demo test check bench bench-gpu calibration-tables reproductions clean
+.PHONY: setup demo gallery test check bench bench-gpu calibration-tables reproductions clean
 
 setup: $(STAMP)
 
@@ -21,6 +21,12 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: setup
 	$(BIN)/attentest demo --store demo-store
+
+# Pages of all results in results/; no corpora, models or GPU needed.
+gallery: setup
+	@rm -rf gallery-store
+	$(BIN)/attentest store import results --store gallery-store
+	$(BIN)/attentest report --store gallery-store --out gallery
 
 # As many processes as there are cores. RUN="coverage run -m" measures what the tests reach.
 test: setup
@@ -46,4 +52,4 @@ reproductions: setup
 	$(BIN)/python docs/reproductions.py
 
 clean:
-	rm -rf .venv demo-store attentest-store .pytest_cache .mypy_cache .ruff_cache build
+	rm -rf .venv demo-store gallery-store gallery attentest-store .pytest_cache .mypy_cache .ruff_cache build

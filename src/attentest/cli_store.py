@@ -35,12 +35,18 @@ def store_export(
 
 @store_group.command("import")
 def store_import(
-    file: Annotated[Path, typer.Argument(help="A file that `attentest store export` has written.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Files that `attentest store export` has written, or folders that hold some."),
+    ],
     store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> None:
     """Take exported findings into a store: the same keys; nothing that is there is overwritten."""
-    from attentest.figures.documents import show_import
-    from attentest.store.importing import import_findings
+    from attentest.figures.documents import show_import, show_imports
+    from attentest.store.importing import import_findings, import_several
 
-    print_document(import_findings(file, store), as_json, show_import)
+    if len(files) == 1 and not files[0].is_dir():
+        print_document(import_findings(files[0], store), as_json, show_import)
+    else:
+        print_document(import_several(files, store), as_json, show_imports)

@@ -194,3 +194,9 @@ def show_import(document: Document, console: Console) -> None:
     said = f"{document['findings']} findings of {document['cells']} cells in {document['file']}: "
     said += f"{document['written']} cells written to {document['store']}, the others were there."
     console.print(said, markup=False, highlight=False, soft_wrap=True)
+
+
+def show_imports(document: Document, console: Console) -> None:
+    """The same of several files, one a line."""
+    for each in document["files"]:
+        show_import(each, console)

@@ -100,4 +100,5 @@ def _training(point: GridPoint, stored: Stored) -> float:
 
 def _mean(seconds: Sequence[float]) -> float:
     known = [second for second in seconds if math.isfinite(second)]
-    return sum(known) / len(known) if known else math.nan
+    # Keys come from a set, in another order each time: `fsum` gives the same number in any.
+    return math.fsum(known) / len(known) if known else math.nan

@@ -73,6 +73,7 @@ LATER = ("error", "freedom", "by_seed")  # columns of rows that the first format
 # whole process over a damaged footer, so the digest is looked at first.
 UNSEALED = b"0" * 64
 SEAL = b"\x18\x06sha256\x18\x40"  # in Thrift's compact protocol: the name, and a value of 64 bytes
+LABEL = b"\x18\x09attentest\x18"  # the name under which the footer says the format
 SCHEMA = pa.schema([*CELL.items(), *ROW.items()], metadata={b"attentest": FORMAT, b"sha256": UNSEALED})
 LEAVES = {
     name: f"{name}.list.element" if pa.types.is_list(kind) else name for name, kind in (CELL | ROW).items()
@@ -152,6 +153,11 @@ def _table(group: list[CellRows]) -> pa.Table:
         name: pa.array(values, type=(CELL | ROW)[name]) for name, values in (repeated | varying).items()
     }
     return pa.table(columns).cast(SCHEMA)
+
+
+def is_findings(content: bytes) -> bool:
+    """Whether the file has the metadata of an export, of whatever format; it may still be damaged."""
+    return SEAL in content and LABEL in content
 
 
 def decode(content: bytes, name: str) -> Iterator[CellRows]:

@@ -29,12 +29,13 @@ from attentest.store.descriptions import (
     parsed,
     refused,
 )
-from attentest.store.findings_file import CELL, MOST_BYTES, ROW, CellRows, decode, foreign
+from attentest.store.findings_file import CELL, MOST_BYTES, ROW, CellRows, decode, foreign, is_findings
 from attentest.store.observed import BY_SEED
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet, to_parquet
 
 FINDINGS = "findings.parquet"
+COUNTS = ("findings", "cells", "written", "described")  # what is said of an import
 AXES = ("corpus", "encoder", "attention", "projection")
 # The columns of findings.parquet, in their order and of their types.
 COLUMNS = {"experiment": "str", "measure": "str", "group": "str"}
@@ -75,10 +76,44 @@ def _complete(content: bytes) -> pd.DataFrame:
 
 def import_findings(file: Path, store_url: str) -> dict[str, Any]:
     """Take the findings of a file into the store; what is there already is left alone."""
+    return _written(file, _read(file), Store(store_url))
+
+
+def import_several(paths: Sequence[Path], store_url: str) -> dict[str, Any]:
+    """Take the findings of several files into the store, and of every findings file in a folder.
+
+    All files are read and checked before the first is written. A file that contradicts the store, or one
+    of the files before it, is refused; those before it have been imported by then.
+    """
+    files = [file for path in paths for file in (findings_files(path) if path.is_dir() else [path])]
+    read = {file: _read(file) for file in files}
+    store = Store(store_url)
+    done = [_written(file, findings, store) for file, findings in read.items()]
+    counts = {name: sum(one[name] for one in done) for name in COUNTS}
+    return {"store": store.url, **counts, "files": done}
+
+
+def findings_files(folder: Path) -> list[Path]:
+    """The files of a folder that say of themselves that `attentest store export` has written them."""
+    found = [path for path in sorted(folder.glob("*.parquet")) if is_findings(_content(path))]
+    if not found:
+        raise Refusal(
+            f"folder {folder}",
+            got="no file of findings",
+            needs="at least one that `attentest store export` has written",
+            way_out="Give another folder, or the path of a file.",
+        )
+    return found
+
+
+def _read(file: Path) -> list[ImportedFinding]:
     findings = [_checked(each, str(file)) for each in decode(_content(file), str(file))]
     if not findings:
         raise foreign(str(file), "no findings")
-    store = Store(store_url)
+    return findings
+
+
+def _written(file: Path, findings: Sequence[ImportedFinding], store: Store) -> dict[str, Any]:
     cells = _descriptions(findings, str(file))
     new = [finding for finding in findings if not finding.is_in(store)]
     unknown = [cell for cell in cells.values() if not _is_known(cell, store)]
