@@ -155,11 +155,6 @@ def _table(group: list[CellRows]) -> pa.Table:
     return pa.table(columns).cast(SCHEMA)
 
 
-def is_findings(content: bytes) -> bool:
-    """Whether the file has the metadata of an export, of whatever format; it may still be damaged."""
-    return SEAL in content and LABEL in content
-
-
 def decode(content: bytes, name: str) -> Iterator[CellRows]:
     """The cells of a file that anybody may have made; `name` is what a refusal calls it."""
     if SEAL not in content:

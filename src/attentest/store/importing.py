@@ -29,7 +29,7 @@ from attentest.store.descriptions import (
     parsed,
     refused,
 )
-from attentest.store.findings_file import CELL, MOST_BYTES, ROW, CellRows, decode, foreign, is_findings
+from attentest.store.findings_file import CELL, LABEL, MOST_BYTES, ROW, SEAL, CellRows, decode, foreign
 from attentest.store.observed import BY_SEED
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet, to_parquet
@@ -91,6 +91,11 @@ def import_several(paths: Sequence[Path], store_url: str) -> dict[str, Any]:
     done = [_written(file, findings, store) for file, findings in read.items()]
     counts = {name: sum(one[name] for one in done) for name in COUNTS}
     return {"store": store.url, **counts, "files": done}
+
+
+def is_findings(content: bytes) -> bool:
+    """Whether the file has the metadata of an export, of whatever format; it may still be damaged."""
+    return SEAL in content and LABEL in content
 
 
 def findings_files(folder: Path) -> list[Path]:
