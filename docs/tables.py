@@ -1,4 +1,4 @@
-"""Prints the measured tables of docs/reproductions/jain-wallace-2019.md: `python docs/tables.py STORE`."""
+"""Prints the measured tables of docs/reproductions/first-edition/jain-wallace-2019.md: `python docs/tables.py STORE`."""
 
 import sys
 

@@ -123,6 +123,7 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
     block_on_close = False
+    request_queue_size = CONNECTIONS  # a browser asks for all files of a page at once
     application: Application
 
     def __init__(self, host: str, port: int, *, seconds: float = SECONDS, most: int = CONNECTIONS) -> None:
