@@ -24,9 +24,7 @@ demo: setup
 
 # Pages of all results in results/; no corpora, models or GPU needed.
 gallery: setup
-	@rm -rf gallery-store
-	$(BIN)/attentest store import results --store gallery-store
-	$(BIN)/attentest report --store gallery-store --out gallery
+	$(BIN)/python docs/gallery.py results gallery
 
 # As many processes as there are cores. RUN="coverage run -m" measures what the tests reach.
 test: setup
@@ -52,4 +50,4 @@ reproductions: setup
 	$(BIN)/python docs/reproductions.py
 
 clean:
-	rm -rf .venv demo-store gallery-store gallery attentest-store .pytest_cache .mypy_cache .ruff_cache build
+	rm -rf .venv demo-store gallery attentest-store .pytest_cache .mypy_cache .ruff_cache build

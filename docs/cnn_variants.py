@@ -3,9 +3,9 @@
     python docs/cnn_variants.py OUT.csv [--device cuda] [--part 0/2]
 
 Every variant is the study's model with one thing changed, or several of those together. For each corpus,
-variant and seed one line: scores,
-Kendall's tau of attention with gradient x input and with leave-one-out over the test texts, and how even
-attention is. Variants that are no setting of ModelConfig replace a method for the length of one training.
+variant and seed one line: scores, Kendall's tau of attention with gradient x input and with leave-one-out
+over the test texts, and how even attention is. Variants that are no setting of ModelConfig replace a method
+for the length of one training.
 """
 
 import argparse
@@ -161,6 +161,11 @@ def variants(vectors: Path) -> dict[str, Variant]:
         "last of 20, zero markers, dropout 0.5": Variant(
             {"epochs": 20, "patience": 20, "dropout": 0.5}, together(kept_last, without_markers)
         ),
+        "GloVe, last of 8": Variant({"vectors": str(vectors), "epochs": 8}, kept_last),
+        "GloVe, last of 20": Variant({"vectors": str(vectors), "epochs": 20, "patience": 20}, kept_last),
+        "GloVe, last of 8, zero markers, batches of 128": Variant(
+            {"vectors": str(vectors), "epochs": 8, "batch_size": 128}, together(kept_last, without_markers)
+        ),
     }
 
 
@@ -204,7 +209,7 @@ def main(out: Path, device: str, corpora: list[str], names: list[str], seeds: in
         corpus = at.load_corpus(name)
         for number, (seed, says) in enumerate(itertools.product(range(seeds), changes)):
             if number % parts == own:
-                found.append({"corpus": name, "variant": says, "seed": seed})
+                found.append({"corpus": name, "variant": says, "seed": seed, "device": device})
                 found[-1] |= run(corpus, changes[says], seed, device)
                 pd.DataFrame(found).to_csv(out, index=False)
 

@@ -40,7 +40,7 @@ def catalogue(
                 experiment=finding.cell.config["experiment"],
                 mode=finding.cell.config["mode"],
                 point=point,
-                seconds=sum(stored.seconds[cell.key] for cell in finding.observations),
+                seconds=_total([stored.seconds[cell.key] for cell in finding.observations]),
                 command=command(studies, finding),
             )
             for point in points
@@ -96,6 +96,11 @@ def _training(point: GridPoint, stored: Stored) -> float:
     """Seconds a seed, where the store knows."""
     keys = {cell.inputs["model"] for f in point.findings for cell in f.observations if "model" in cell.inputs}
     return _mean([stored.seconds[key] for key in keys if key in stored.seconds])
+
+
+def _total(seconds: Sequence[float]) -> float:
+    """NaN where the store no longer describes the observations."""
+    return math.fsum(seconds) if seconds else math.nan
 
 
 def _mean(seconds: Sequence[float]) -> float:

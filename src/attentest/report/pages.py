@@ -116,7 +116,7 @@ class CellEntry:
     experiment: str
     mode: str
     point: GridPoint
-    seconds: float
+    seconds: float  # NaN where the observations are not described
     command: str
 
 
