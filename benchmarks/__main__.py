@@ -16,17 +16,17 @@ import numpy as np
 import torch
 from torch import nn
 
-from attentest.corpus.batch import buckets
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.corpus.words import tokenise
 from attentest.evidence.permutation import medians, output_changes
-from attentest.findings.interval import interval_of_statistic, weighted_mean
-from attentest.model.building import build
+from attentest.model.batch import buckets
 from attentest.model.config import ModelConfig
-from attentest.model.optimiser import RowAdam
 from attentest.model.protocol import resolved
-from attentest.model.training import Training
+from attentest.model.training.building import build
+from attentest.model.training.loop import Training
+from attentest.model.training.optimiser import RowAdam
+from attentest.statistics.interval import interval_of_statistic, weighted_mean
 from benchmarks import (
     adversaries,
     communication,

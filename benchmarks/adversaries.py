@@ -6,8 +6,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from attentest.evidence.adversary import strongest_adversary
-from attentest.evidence.search import PublishedSearch
+from attentest.evidence.adversary.search import PublishedSearch
+from attentest.evidence.adversary.strongest import strongest_adversary
 from attentest.model.reader import readings
 from attentest.model.seam import Reading
 from benchmarks.made import LONG, SHORT, Row, Size, bench, seconds

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from attentest.evidence.laypeople import BATCH, EPOCHS, RATE, taught
-from attentest.evidence.messages import Messages, by_chance
+from attentest.evidence.game.laypeople import BATCH, EPOCHS, RATE, taught
+from attentest.evidence.game.messages import Messages, by_chance
 from benchmarks.made import SHORT, Row, made_corpus, seconds
 
 TEXTS, WORDS, LAYPEOPLE = 6354, 14_000, 44  # of SST; 44 messages are what the experiment sends by default

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from attentest.corpus.batch import buckets
-from attentest.evidence.erasure import leave_one_out
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.model.batch import buckets
 from benchmarks.made import LONG, SHORT, Row, Size, bench, seconds
 from benchmarks.plain import PlainModel
 

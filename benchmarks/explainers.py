@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from attentest.evidence.explainers_lime import drawn_parts, lime
-from attentest.evidence.explainers_path import integrated_gradients
-from attentest.evidence.explainers_presence import explained
-from attentest.evidence.explainers_shapley import shapley_values
-from attentest.evidence.faithfulness import faithfulness, on_top, random_scores
+from attentest.evidence.importances.faithfulness import faithfulness, on_top, random_scores
+from attentest.evidence.importances.integrated_gradients import integrated_gradients
+from attentest.evidence.importances.lime import drawn_parts, lime
+from attentest.evidence.importances.presence import explained
+from attentest.evidence.importances.shapley import shapley_values
 from attentest.evidence.permutation import orders
-from attentest.model.decoder import distribution
+from attentest.model.networks.decoder import distribution
 from attentest.model.seam import AttentionModel, Reading
 from benchmarks.made import Bench, Row, Size, bench, seconds
 

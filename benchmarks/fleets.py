@@ -13,12 +13,12 @@ import torch
 
 from attentest.corpus.example import Corpus
 from attentest.corpus.vocabulary import Vocabulary
-from attentest.model.building import build
+from attentest.fleet.trainer import Fleet
 from attentest.model.config import ModelConfig
-from attentest.model.fleet import Fleet
 from attentest.model.precision import fast_products
 from attentest.model.protocol import resolved
-from attentest.model.training import Training
+from attentest.model.training.building import build
+from attentest.model.training.loop import Training
 from benchmarks.made import Row, line, made_corpus, seconds
 
 OUT = Path(__file__).parents[1] / "docs" / "benchmarks-gpu.md"

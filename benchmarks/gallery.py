@@ -23,11 +23,11 @@ import pandas as pd
 
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.files import to_files
-from attentest.findings.record import COLUMNS
-from attentest.report import pictures
-from attentest.report.folder import publish
-from attentest.report.lines import MAIN
-from attentest.report.site import build
+from attentest.gallery import pictures
+from attentest.gallery.folder import publish
+from attentest.gallery.lines import MAIN
+from attentest.gallery.site import build
+from attentest.statistics.record import COLUMNS
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import to_parquet

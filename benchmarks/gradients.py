@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from attentest.corpus.batch import buckets
-from attentest.evidence.gradient import gradients
+from attentest.evidence.importances.gradient import gradients
+from attentest.model.batch import buckets
 from attentest.model.reader import TEXTS, TOKENS
 from benchmarks.made import LONG, SHORT, Row, Size, bench, seconds
 from benchmarks.plain import PlainModel

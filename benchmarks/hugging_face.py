@@ -11,13 +11,13 @@ import importlib.util
 
 import torch
 
-from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Example
 from attentest.evidence.permutation import output_changes, permuted
-from attentest.model.decoder import distribution
-from attentest.model.transformer_loading import adopt
-from attentest.model.transformer_model import TransformerModel
-from attentest.model.transformer_roads import Whole
+from attentest.foreign.loading import adopt
+from attentest.foreign.roads import Whole
+from attentest.foreign.transformer import TransformerModel
+from attentest.model.batch import IndexedSplit
+from attentest.model.networks.decoder import distribution
 from benchmarks.made import Row, seconds
 
 TEXTS, WORDS, PERMUTATIONS, SHARE = 20, 62, 100, 100  # 62 words and two marks are 64 places

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from attentest.corpus.batch import Batch, buckets
-from attentest.evidence.influence import AT_MOST, Positions, influence
+from attentest.evidence.importances.influence import AT_MOST, Positions, influence
+from attentest.model.batch import Batch, buckets
 from benchmarks.made import Row, Size, bench, seconds
 from benchmarks.plain import PlainModel
 

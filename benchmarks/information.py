@@ -14,14 +14,14 @@ from scipy.stats import spearmanr
 from sklearn.cluster import KMeans
 from sklearn.metrics import mutual_info_score
 
-from attentest.evidence.quantisation import rank_symbols
-from attentest.evidence.ranked import output_symbols
+from attentest.evidence.information.quantisation import rank_symbols
+from attentest.evidence.information.ranked import output_symbols
 from attentest.experiments.contract import Row
-from attentest.experiments.information import Information
-from attentest.experiments.ranked_split import RankedSplit
-from attentest.findings.flatness import Flatness, spearman
-from attentest.findings.information import measured
-from attentest.findings.interval import counts
+from attentest.experiments.information.conclude import measured
+from attentest.experiments.information.observe import Information
+from attentest.experiments.shared.ranked_split import RankedSplit
+from attentest.statistics.flatness import Flatness, spearman
+from attentest.statistics.interval import counts
 from benchmarks.made import Row as Line
 from benchmarks.made import seconds
 

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.gradient import gradients
-from attentest.live import Live
-from attentest.model.files import to_files
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.gradient import gradients
+from attentest.live.answers import Live
 from attentest.model.seam import AttentionModel
+from attentest.model.training.files import to_files
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from benchmarks.adversaries import LOUD, plain_search

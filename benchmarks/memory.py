@@ -11,8 +11,8 @@ import pandas as pd
 
 from attentest.bench.subjects import reading_rows
 from attentest.corpus.example import Corpus
-from attentest.experiments.catalogue import EXPERIMENTS
 from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.observers import EXPERIMENTS
 from attentest.model.config import ModelConfig
 from attentest.model.seam import AttentionModel
 from benchmarks.made import Size, bench, made_corpus

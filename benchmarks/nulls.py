@@ -12,13 +12,13 @@ import torch
 from attentest.bench.corpora import stored_corpus
 from attentest.bench.subjects import Stored
 from attentest.bench.verbs import run_study
-from attentest.corpus.batch import buckets
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.given_attention import GivenAttention
-from attentest.evidence.gradient_under import gradients_under
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.given_attention import GivenAttention
+from attentest.evidence.importances.gradient_under import gradients_under
 from attentest.experiments.contract import Subject
-from attentest.experiments.controls import beside_controls
-from attentest.experiments.importance import Importance, Importances, agreement
+from attentest.experiments.importance.observe import Importance, Importances, agreement
+from attentest.experiments.shared.controls import beside_controls
+from attentest.model.batch import buckets
 from attentest.model.reader import TEXTS, TOKENS
 from attentest.model.seam import AttentionModel, Reading
 from attentest.store.cell import Cell

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attentest.corpus.batch import IndexedSplit, buckets
+from attentest.model.batch import IndexedSplit, buckets
 
 
 class PlainModel(nn.Module):

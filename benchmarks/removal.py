@@ -7,13 +7,13 @@ import importlib.util
 import numpy as np
 import torch
 
-from attentest.evidence.decisions import attended, in_double, without
+from attentest.auditing.subject import HeadsTogether
 from attentest.evidence.permutation import orders
-from attentest.experiments.audit.subject import HeadsTogether
-from attentest.experiments.removal import measured
+from attentest.evidence.removal.decisions import attended, in_double, without
+from attentest.experiments.removal.observe import measured
+from attentest.foreign.roads import Whole
 from attentest.model.reader import readings
 from attentest.model.seam import AttentionModel, Reading
-from attentest.model.transformer_roads import Whole
 from benchmarks.hugging_face import bert_sized, bert_split
 from benchmarks.made import LONG, SHORT, Row, Size, bench, seconds
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from attentest.findings.estimates import estimates_alone
-from attentest.findings.information_ablation import conclude
+from attentest.experiments.information_ablation.conclude import conclude
+from attentest.statistics.estimates import estimates_alone
 from benchmarks.made import Row, seconds
 
 TEXTS, RANKS, CLUSTERS, NULLS = 1725, 10, 50, 100

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import stats
 
-from attentest.findings.crossed import intervals_of_means
-from attentest.findings.interval import counts
-from attentest.findings.rank_agreement import kendalls
+from attentest.statistics.crossed import intervals_of_means
+from attentest.statistics.interval import counts
+from attentest.statistics.rank_agreement import kendalls
 from benchmarks.made import Row, seconds
 
 Batch = tuple[

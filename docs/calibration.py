@@ -18,6 +18,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from attentest.charts.catalogue import to_svg
+from attentest.claims.criteria import CRITERIA
 from attentest.experiments.calibration import AUDITS, FALSE_SUPPORTS, QUESTIONS, SETTING, TRUE_SUPPORTS
 from attentest.experiments.calibration.charts import areas_chart, chosen, curves_chart, roc_chart
 from attentest.experiments.calibration.known_tests import KNOWN
@@ -33,9 +35,7 @@ from attentest.experiments.calibration.rows import (
     unique,
 )
 from attentest.experiments.calibration.table import CRITERIA_COLUMNS, TEST_COLUMNS, Calibrated
-from attentest.figures.charts import to_svg
-from attentest.findings.criteria import CRITERIA
-from attentest.model.constructed import CONSTRUCTIONS
+from attentest.model.constructions import CONSTRUCTIONS
 from attentest.store.store import Store
 
 ROOT = Path(__file__).parents[1]

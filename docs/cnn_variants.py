@@ -24,15 +24,15 @@ import torch
 from torch import nn
 
 import attentest as at
-from attentest.corpus.batch import IndexedSplit
 from attentest.evidence.concordance import count_on
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.gradient import gradients
-from attentest.findings.comparison import normalised_entropy
-from attentest.findings.rank_agreement import kendalls
-from attentest.model.encoders import Convolutional
-from attentest.model.keeping import BestOnDev
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.gradient import gradients
+from attentest.model.batch import IndexedSplit
+from attentest.model.networks.encoders import Convolutional
 from attentest.model.seam import AttentionModel
+from attentest.model.training.selection import BestOnDev
+from attentest.statistics.comparison import normalised_entropy
+from attentest.statistics.rank_agreement import kendalls
 
 CORPORA = ("sst", "20news", "imdb")
 TEXTS = 64
@@ -102,7 +102,7 @@ def without_markers() -> contextlib.AbstractContextManager[Any]:
 
 def with_tanh() -> contextlib.AbstractContextManager[Any]:
     """Tanh in the place of ReLU."""
-    return mock.patch("attentest.model.encoders.torch.relu", torch.tanh)
+    return mock.patch("attentest.model.networks.encoders.torch.relu", torch.tanh)
 
 
 def together(*patches: Callable[[], contextlib.AbstractContextManager[Any]]) -> Callable[[], Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from attentest.cli_results import make_report
+from attentest.cli.results import make_report
 from attentest.store.importing import findings_files, import_several
 
 PAGE = Path(__file__).with_name("gallery.html")

@@ -7,8 +7,8 @@ from pathlib import Path
 from rich.console import Console
 
 from attentest.bench.showcase import run_demo
-from attentest.cli_results import look_back
-from attentest.figures.demonstration import show_demo
+from attentest.cli.results import look_back
+from attentest.terminal.demonstration import show_demo
 
 if __name__ == "__main__":
     console = Console(record=True, width=96, force_terminal=True, file=io.StringIO())

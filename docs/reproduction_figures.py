@@ -7,8 +7,8 @@ import altair as alt
 from reproduction_blocks import Block
 from reproduction_findings import FILTERS, Row, columns_of, finding, groups_of, rows_of, selected
 
-from attentest.figures.chart_style import INK, inline
-from attentest.figures.charts import to_svg
+from attentest.charts.catalogue import to_svg
+from attentest.charts.style import INK, inline
 
 GREY, BLACK = "#8a8a8a", "#000000"
 NULL = "null"

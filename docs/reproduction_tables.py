@@ -14,12 +14,12 @@ from reproduction_blocks import Block, Item
 from reproduction_findings import NAMES, markdown, path_of, results, selected
 from vectors import WIDTH, chosen
 
-from attentest.findings.vectors import choose_scales
+from attentest.compare.points import grid_points
+from attentest.compare.stored import Stored
+from attentest.compare.table import VERDICTS, Comparison, compare_stored
+from attentest.compare.verdicts import Judged, judged
+from attentest.experiments.vectors.conclude import choose_scales
 from attentest.notebook import word_vectors
-from attentest.report.compare import VERDICTS, Comparison, compare_stored
-from attentest.report.points import grid_points
-from attentest.report.stored import Stored
-from attentest.report.verdicts import Judged, judged
 from attentest.store.importing import import_findings
 from attentest.store.store import Store
 from attentest.studies.recipe import load_study

@@ -15,8 +15,8 @@ from pathlib import Path
 import pandas as pd
 
 from attentest.bench.conclusion import findings_of
-from attentest.findings.moderated import INPUTS, prior_table
-from attentest.report.translation import is_result, wanted
+from attentest.compare.translation import is_result, wanted
+from attentest.statistics.moderated import INPUTS, prior_table
 from attentest.store.store import Store
 from attentest.studies.published import load_published
 from attentest.studies.recipe import load_study, names

@@ -10,7 +10,7 @@ import sys
 import pandas as pd
 
 from attentest.bench.conclusion import findings_of
-from attentest.findings.vectors import EXPERIMENT, Choice, choose_scales, dev_scores
+from attentest.experiments.vectors.conclude import EXPERIMENT, Choice, choose_scales, dev_scores
 from attentest.model.protocol import PROTOCOLS
 from attentest.notebook import word_vectors
 from attentest.store.cell import Cell

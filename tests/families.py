@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attentest.corpus.example import Example
-from attentest.model.transformer_loading import adopt
+from attentest.foreign.loading import adopt
 
 transformers = pytest.importorskip("transformers", reason="needs the extra `hf`")
 tokenizers = pytest.importorskip("tokenizers", reason="needs the extra `hf`")

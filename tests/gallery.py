@@ -8,8 +8,8 @@ import pandas as pd
 
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.files import to_files
-from attentest.findings.conclusions import CONCLUSIONS
-from attentest.findings.record import to_frame
+from attentest.experiments.catalogue import CONCLUSIONS
+from attentest.statistics.record import to_frame
 from attentest.store.cell import Cell
 from attentest.store.tables import to_parquet
 from tests.observed import adversary_rows, importance_rows, texts

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pandas as pd
 
-from attentest.findings import adversary, importance
-from attentest.findings.record import to_frame
+from attentest.experiments.adversary import conclude as adversary
+from attentest.experiments.importance import conclude as importance
+from attentest.statistics.record import to_frame
 
 
 def concluded(rows, conclude, seed=0):

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from attentest.findings.ablation import ASKED, EXPLAINED
+from attentest.experiments.ablation.conclude import ASKED, EXPLAINED
 from tests.observed import texts
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from attentest.findings.communication import CHANCE, EXPLAINERS, JOINT, NO_K
+from attentest.experiments.communication.conclude import CHANCE, EXPLAINERS, JOINT, NO_K
 from tests.observed import texts
 
 SIZES = (1, 5, 10)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from attentest.findings import dispersion
+from attentest.experiments.dispersion import conclude as dispersion
 from tests.observed import texts
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from attentest.findings import explainers
+from attentest.experiments.explainers import conclude as explainers
 from tests.observed import texts
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from attentest.findings.information import LISTS
+from attentest.experiments.information.conclude import LISTS
 from tests.observed import texts
 
 WEIGHTS = (0.4, 0.2, 0.1)

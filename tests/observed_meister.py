@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from attentest.experiments.contract import Sources, Subject
-from attentest.findings import sparsity
-from attentest.model.building import build
+from attentest.experiments.sparsity import conclude as sparsity
+from attentest.model.training.building import build
 from tests.observed import texts
 from tests.observed_wiegreffe_pinter import apart
 from tests.toys import toy_model

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from attentest.findings import removal, single_weight
+from attentest.experiments.removal import conclude as removal
+from attentest.experiments.single_weight import conclude as single_weight
 from tests.observed import texts
 
 SUBJECTS = ("trained", "untrained", "shuffled labels")

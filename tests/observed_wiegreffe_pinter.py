@@ -9,7 +9,7 @@ import torch
 
 from attentest.bench.subjects import reading_rows
 from attentest.experiments.contract import Sources, Subject
-from attentest.model.building import build
+from attentest.model.training.building import build
 from tests.observed import texts
 from tests.toys import toy_model
 

@@ -8,8 +8,8 @@ import time
 from contextlib import contextmanager
 
 from attentest.corpus.files import to_files as corpus_files
-from attentest.live import Live
-from attentest.model.files import to_files as model_files
+from attentest.live.answers import Live
+from attentest.model.training.files import to_files as model_files
 from attentest.store.cell import Cell
 from attentest.web.application import Application
 from attentest.web.guard import Guard

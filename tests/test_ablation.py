@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attentest.evidence.ablation import moved, moved_by_uniform, shares
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.gradient import gradients
-from attentest.experiments.ablation import Ablation
-from attentest.findings.ablation import EXPLAINED, ONE_UNIT, conclude
-from attentest.findings.comparison import total_variation
-from attentest.model.decoder import distribution
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.gradient import gradients
+from attentest.experiments.ablation.conclude import EXPLAINED, ONE_UNIT, conclude
+from attentest.experiments.ablation.observe import Ablation
+from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
+from attentest.statistics.comparison import total_variation
 from tests.observed import concluded, one
 from tests.observed_ablation import ablated_rows, ablated_texts
 from tests.test_experiments import observed

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.gradient import gradients
+from attentest.evidence.adversary.search import PublishedSearch
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.gradient import gradients
 from attentest.evidence.permutation import output_changes
-from attentest.evidence.search import PublishedSearch
-from attentest.model.adapter import AdaptedModel
-from attentest.model.decoder import distribution
+from attentest.foreign.adapter import AdaptedModel
 from attentest.model.divergence import total_variation
+from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
 from tests.toys import toy_corpus
 
@@ -84,7 +84,7 @@ def test_many_variants_are_answered_as_one_at_a_time(guide, monkeypatch):
         together = model.decide(reading, given)
         alone = torch.stack([model.decide(reading, given[:, n].contiguous()) for n in range(5)], dim=1)
         torch.testing.assert_close(together, alone)
-        monkeypatch.setattr("attentest.model.adapter.FLOATS", 1)
+        monkeypatch.setattr("attentest.foreign.adapter.FLOATS", 1)
         torch.testing.assert_close(model.decide(reading, given), together)
 
 

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from attentest.findings import adversary
+from attentest.experiments.adversary import conclude as adversary
 from attentest.refusal import Refusal
 from tests.observed import adversary_rows, adversary_texts, concluded, one
 

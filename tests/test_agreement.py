@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attentest.findings.cards import CARDS
-from attentest.findings.moderated import Deviation, moderated
-from attentest.report.equivalence import (
+from attentest.compare.equivalence import (
     half_width,
     is_different,
     is_equivalent,
@@ -16,6 +14,8 @@ from attentest.report.equivalence import (
     probability_of_agreeing,
     verdict,
 )
+from attentest.experiments.cards import CARDS
+from attentest.statistics.moderated import Deviation, moderated
 
 MARGIN, HALF_DIGIT = 0.15, 0.005
 PRIOR = (0.04, 2.0, 12)  # about that of tau

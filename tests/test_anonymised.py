@@ -12,17 +12,17 @@ from attentest.bench.corpora import corpus_cell
 from attentest.bench.plan import Planner
 from attentest.bench.verbs import run_study
 from attentest.corpus.anonymised import NOTHING, anonymised
-from attentest.corpus.batch import IndexedSplit, sentence_numbers
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.files import to_files
 from attentest.corpus.vocabulary import UNK, Vocabulary
-from attentest.experiments.catalogue import EXPERIMENTS
+from attentest.experiments.catalogue import CONCLUSIONS, Conclusion
 from attentest.experiments.contract import AbstractExperiment, Sources, Subject
-from attentest.findings.conclusions import CONCLUSIONS, Conclusion
-from attentest.model.building import build
+from attentest.experiments.observers import EXPERIMENTS
+from attentest.model.batch import IndexedSplit, sentence_numbers
 from attentest.model.config import ModelConfig
 from attentest.model.text_rows import text_rows
-from attentest.model.training import Training
+from attentest.model.training.building import build
+from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
 from attentest.store.store import Store
 from tests.test_study import conclude_kin, toml

@@ -12,27 +12,27 @@ import pytest
 import torch
 
 import attentest as at
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.explainers import Effort
-from attentest.evidence.traded_importance import traded_gradient
-from attentest.experiments.audit.ablation import ablated
-from attentest.experiments.audit.questions import BUDGETS, QUESTIONS
-from attentest.experiments.audit.rankings import agreed, erased, marked
-from attentest.experiments.audit.run import audited, spread
-from attentest.experiments.audit.subject import Audited, kind_of, on_the_bench, untrained
-from attentest.experiments.permutation import Permutation
-from attentest.findings.calibrated import UNKNOWN
-from attentest.findings.comparison import kendall, total_variation
-from attentest.findings.conclusions import CONCLUSIONS
-from attentest.findings.criteria import CRITERIA, judged
-from attentest.findings.criterion import QUESTIONS as QUESTIONS_ASKED
-from attentest.findings.criterion import SCOPE
-from attentest.findings.judgement import NEVER
-from attentest.findings.record import COLUMNS
-from attentest.model.adapter import AdaptedModel
-from attentest.model.decoder import distribution
+from attentest.auditing.ablation import ablated
+from attentest.auditing.page import _marked
+from attentest.auditing.questions import BUDGETS, QUESTIONS
+from attentest.auditing.rankings import agreed, erased, marked
+from attentest.auditing.run import audited, spread
+from attentest.auditing.subject import Audited, kind_of, on_the_bench, untrained
+from attentest.claims.calibrated import UNKNOWN
+from attentest.claims.criteria import CRITERIA, judged
+from attentest.claims.criterion import QUESTIONS as QUESTIONS_ASKED
+from attentest.claims.criterion import SCOPE
+from attentest.claims.judgement import NEVER
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.catalogue import Effort
+from attentest.evidence.importances.traded_importance import traded_gradient
+from attentest.experiments.catalogue import CONCLUSIONS
+from attentest.experiments.permutation.observe import Permutation
+from attentest.foreign.adapter import AdaptedModel
+from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
-from attentest.report.audited import _marked
+from attentest.statistics.comparison import kendall, total_variation
+from attentest.statistics.record import COLUMNS
 from tests.planted_models import LABELS, Planted, planted_texts
 from tests.toys import toy_corpus, toy_model
 

@@ -8,25 +8,25 @@ import pytest
 import torch
 
 import attentest as at
-from attentest.cli import run
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.explainers import Effort
-from attentest.evidence.gradient import gradients
-from attentest.experiments.audit import maps as auditing_maps
-from attentest.experiments.audit.map_rows import map_dispersion, map_importance
-from attentest.experiments.audit.maps import NAMES, Mapped, answering
-from attentest.experiments.audit.models import attention_in_words, fetched, taken_in
-from attentest.experiments.audit.questions import BUDGETS, QUESTIONS, Auditing
-from attentest.experiments.audit.rankings import agreed, erased, marked
-from attentest.experiments.audit.subject import Audited, HeadsTogether, on_the_bench, untrained
-from attentest.findings import dispersion
-from attentest.findings.calibrated import UNKNOWN
-from attentest.findings.comparison import kendall
-from attentest.findings.importance import NUMBERS
-from attentest.model.decoder import distribution
-from attentest.model.transformer_maps import attention_map
-from attentest.model.transformer_model import TransformerModel
+from attentest.auditing import maps as auditing_maps
+from attentest.auditing.map_rows import map_dispersion, map_importance
+from attentest.auditing.maps import NAMES, Mapped, answering
+from attentest.auditing.models import attention_in_words, fetched, taken_in
+from attentest.auditing.questions import BUDGETS, QUESTIONS, Auditing
+from attentest.auditing.rankings import agreed, erased, marked
+from attentest.auditing.subject import Audited, HeadsTogether, on_the_bench, untrained
+from attentest.claims.calibrated import UNKNOWN
+from attentest.cli.main import run
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.catalogue import Effort
+from attentest.evidence.importances.gradient import gradients
+from attentest.experiments.dispersion import conclude as dispersion
+from attentest.experiments.importance.conclude import NUMBERS
+from attentest.foreign.maps import attention_map
+from attentest.foreign.transformer import TransformerModel
+from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
+from attentest.statistics.comparison import kendall
 from tests.families import FAMILIES, LABELS, made, tiny, tokenizer
 from tests.planted_models import LABELS as TWO
 from tests.planted_models import Planted, planted_texts

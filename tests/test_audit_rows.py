@@ -9,17 +9,17 @@ import pytest
 import torch
 
 import attentest as at
-from attentest.cli import run
+from attentest.auditing import run as auditing
+from attentest.auditing.page import as_json
+from attentest.auditing.subject import Audited
+from attentest.cli.main import run
 from attentest.corpus.anonymised import anonymised
 from attentest.corpus.document import Document
 from attentest.corpus.files import from_files, to_files
 from attentest.corpus.preparation import Preparation, prepare
 from attentest.corpus.vocabulary import UNK
-from attentest.experiments.audit import run as auditing
-from attentest.experiments.audit.subject import Audited
+from attentest.foreign.loading import adopt
 from attentest.model.reader import split_logits
-from attentest.model.transformer_loading import adopt
-from attentest.report.audited import as_json
 from tests.families import SPECIAL, tiny, tokenizer, tokenizers
 
 LABELS = ("bad", "good")

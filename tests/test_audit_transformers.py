@@ -8,11 +8,11 @@ import pytest
 import torch
 
 import attentest as at
+from attentest.auditing.models import attention_in_words
+from attentest.auditing.questions import BUDGETS, QUESTIONS, Auditing
+from attentest.auditing.subject import Audited, HeadsTogether, on_the_bench, untrained
 from attentest.corpus.example import Example
-from attentest.evidence.gradient import gradients
-from attentest.experiments.audit.models import attention_in_words
-from attentest.experiments.audit.questions import BUDGETS, QUESTIONS, Auditing
-from attentest.experiments.audit.subject import Audited, HeadsTogether, on_the_bench, untrained
+from attentest.evidence.importances.gradient import gradients
 from attentest.refusal import Refusal
 from tests.families import LABELS, WORDS, made, tiny, tokenizer
 

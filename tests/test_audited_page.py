@@ -2,8 +2,8 @@
 
 import pytest
 
-from attentest.findings.criterion import QUESTIONS, SCOPE, VERDICTS
-from attentest.report.audited import page
+from attentest.auditing.page import page
+from attentest.claims.criterion import QUESTIONS, SCOPE, VERDICTS
 from tests.browser import chromium, patient_page
 
 pytestmark = pytest.mark.browser

@@ -11,24 +11,24 @@ import pytest
 import torch
 from scipy.stats import kendalltau
 
+from attentest.auditing.run import audited
 from attentest.bench.corpora import stored_corpus
 from attentest.bench.plan import Planner, spelled
 from attentest.bench.subjects import Stored
 from attentest.bench.verbs import run_study
 from attentest.corpus.example import Example
-from attentest.experiments.audit.run import audited
 from attentest.experiments.calibration import COLUMNS, FRESH, labels
 from attentest.experiments.calibration.conclude import conclude
 from attentest.experiments.calibration.observe import Calibration
 from attentest.experiments.calibration.truth import truth_of
-from attentest.experiments.catalogue import experiment
-from attentest.experiments.importance import Importances
-from attentest.findings.comparison import jensen_shannon, total_variation
+from attentest.experiments.importance.observe import Importances
+from attentest.experiments.observers import experiment
 from attentest.model.config import ModelConfig
-from attentest.model.constructed import CONSTRUCTIONS
-from attentest.model.decoder import distribution
+from attentest.model.constructions import CONSTRUCTIONS
+from attentest.model.networks.decoder import distribution
 from attentest.model.protocol import resolved
 from attentest.refusal import Refusal
+from attentest.statistics.comparison import jensen_shannon, total_variation
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study

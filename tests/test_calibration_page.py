@@ -10,12 +10,12 @@ pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
 
+from attentest.compare.stored import Stored
 from attentest.experiments.calibration.rows import described
-from attentest.report.calibration import calibration_page
-from attentest.report.folder import publish
-from attentest.report.single import single
-from attentest.report.site import _shared, _Writer
-from attentest.report.stored import Stored
+from attentest.gallery.calibration import calibration_page
+from attentest.gallery.folder import publish
+from attentest.gallery.single import single
+from attentest.gallery.site import _shared, _Writer
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import to_parquet

@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 
 from attentest import load_corpus
-from attentest.experiments.audit.run import audited
-from attentest.experiments.audit.subject import kind_of
-from attentest.findings import criteria
-from attentest.findings.calibrated import margins as committed
-from attentest.findings.criteria import Asked, judged
-from attentest.model.constructed import CONSTRUCTIONS
+from attentest.auditing.run import audited
+from attentest.auditing.subject import kind_of
+from attentest.claims import criteria
+from attentest.claims.calibrated import margins as committed
+from attentest.claims.criteria import Asked, judged
+from attentest.model.constructions import CONSTRUCTIONS
 from tests.test_constructed import CORPUS, model_of
 
 NAMES = ("graded", "random-word", "idle-sum", "idle-random-word", "beside", "idle-running")

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from attentest.auditing.cards import audit_card
+from attentest.claims.criteria import CRITERIA
 from attentest.experiments.calibration import SETTING
 from attentest.experiments.calibration.known_tests import KNOWN
 from attentest.experiments.calibration.ranking import (
@@ -23,8 +25,6 @@ from attentest.experiments.calibration.ranking import (
 from attentest.experiments.calibration.rates import KINDS, margin
 from attentest.experiments.calibration.rows import COLUMNS, TRAINS, check_truth, completed, described, rows_of
 from attentest.experiments.calibration.table import CRITERIA_COLUMNS, TEST_COLUMNS, Calibrated
-from attentest.findings.cards_audit import audit_card
-from attentest.findings.criteria import CRITERIA
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell
 from attentest.store.store import Store

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attentest.corpus.catalogue import CORPORA, data_dir, fingerprint, load_corpus
-from attentest.corpus.registered import Registration, register, registrations
+from attentest.corpus.tables.registered import Registration, register, registrations
 from attentest.refusal import Refusal
 
 SLOW = {"babi-3-simulated": pytest.mark.slow}  # long stories, and every call of theirs is type-checked

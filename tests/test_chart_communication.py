@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("altair")
 
-from attentest.figures import charts
-from attentest.findings import communication
+from attentest.charts import catalogue as charts
+from attentest.experiments.communication import conclude as communication
 from attentest.refusal import Refusal
 from tests.observed import concluded, one
 from tests.observed_communication import SIZES, communication_rows

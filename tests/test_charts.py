@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-from attentest.figures import charts
-from attentest.figures.chart_curves import EPSILONS, MOST_POINTS
-from attentest.figures.chart_style import PALETTE, POOLED
+from attentest.charts import catalogue as charts
+from attentest.charts.curves import EPSILONS, MOST_POINTS
+from attentest.charts.style import PALETTE, POOLED
 from attentest.refusal import Refusal
 from tests.drawn import layers, spec, words
 

@@ -10,13 +10,14 @@ import pytest
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-from attentest.figures import charts
-from attentest.figures.charts import ModelPoint, context_scatter
-from attentest.findings import frozen_adversary, sparsity
+from attentest.charts import catalogue as charts
+from attentest.charts.catalogue import ModelPoint, context_scatter
+from attentest.compare.points import grid_points
+from attentest.compare.stored import Stored
+from attentest.experiments.frozen_adversary import conclude as frozen_adversary
+from attentest.experiments.sparsity import conclude as sparsity
+from attentest.gallery.across import across
 from attentest.refusal import Refusal
-from attentest.report.across import across
-from attentest.report.points import grid_points
-from attentest.report.stored import Stored
 from attentest.studies.recipe import load_study
 from tests.drawn import layers, spec
 from tests.gallery import put, put_corpus

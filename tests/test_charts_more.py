@@ -11,16 +11,21 @@ import pytest
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-from attentest.figures import charts
-from attentest.figures.chart_diagram import MADE, WeighedText
-from attentest.figures.chart_plane import SEEDS, SWEPT
-from attentest.figures.chart_removal import SHARES
-from attentest.figures.chart_single_weight import A_SLICE, GAPS, NULL, OWN, SLICES
-from attentest.figures.chart_style import PALETTE
-from attentest.findings import deception, guided, removal, seed_variance, single_weight, trained_adversary
-from attentest.findings import uniform_baseline as uniform
-from attentest.findings.envelope import lower_envelope
+from attentest.charts import catalogue as charts
+from attentest.charts.diagram import MADE, WeighedText
+from attentest.charts.plane import SEEDS, SWEPT
+from attentest.charts.style import PALETTE
+from attentest.experiments.deception import conclude as deception
+from attentest.experiments.guided import conclude as guided
+from attentest.experiments.removal import conclude as removal
+from attentest.experiments.removal.charts import SHARES
+from attentest.experiments.seed_variance import conclude as seed_variance
+from attentest.experiments.single_weight import conclude as single_weight
+from attentest.experiments.single_weight.charts import A_SLICE, GAPS, NULL, OWN, SLICES
+from attentest.experiments.trained_adversary import conclude as trained_adversary
+from attentest.experiments.uniform_baseline import conclude as uniform
 from attentest.refusal import Refusal
+from attentest.statistics.envelope import lower_envelope
 from tests.drawn import layers, spec, words
 from tests.gallery import deception_rows, hostile
 from tests.observed import concluded, one

@@ -13,24 +13,25 @@ from scipy import stats
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-from attentest.figures import charts
-from attentest.figures.chart_information import KINDS
-from attentest.figures.chart_rank_groups import MADE, RankedText
-from attentest.figures.comparisons import WIDTH, show_comparison
-from attentest.figures.formats import FORMATS
-from attentest.figures.pairs import OVER_SETTINGS
-from attentest.findings import information, orders
-from attentest.findings import information_ablation as ablation
-from attentest.findings import information_sensitivity as sensitivity
+from attentest.charts import catalogue as charts
+from attentest.charts.information import KINDS
+from attentest.charts.rank_groups import MADE, RankedText
+from attentest.compare.formats import FORMATS
+from attentest.compare.over_settings import OURS, changes, flatness, over_settings, trainings
+from attentest.compare.pairs import OVER_SETTINGS
+from attentest.compare.points import grid_points
+from attentest.compare.stored import Stored
+from attentest.compare.table import compare
+from attentest.experiments.information import conclude as information
+from attentest.experiments.information_ablation import conclude as ablation
+from attentest.experiments.information_sensitivity import conclude as sensitivity
+from attentest.experiments.shared import orders
+from attentest.gallery.study_pictures import study_pictures
 from attentest.refusal import Refusal
-from attentest.report.compare import compare
-from attentest.report.over_settings import OURS, changes, flatness, over_settings, trainings
-from attentest.report.points import grid_points
-from attentest.report.stored import Stored
-from attentest.report.study_pictures import study_pictures
 from attentest.store.store import Store
 from attentest.studies.published import PublishedNumber, load_published
 from attentest.studies.recipe import load_study
+from attentest.terminal.comparisons import WIDTH, show_comparison
 from tests.drawn import layers, words
 from tests.gallery import put, put_corpus
 from tests.observed import concluded, one

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import attentest as at
-from attentest.cli import run
-from attentest.evidence.gradient import gradients
-from attentest.experiments.audit.choosing import _taus, best_row, to_be_chosen
-from attentest.experiments.audit.models import taken_in
-from attentest.experiments.audit.questions import BUDGETS
-from attentest.findings.comparison import kendall
-from attentest.model.transformer_loading import adopt
+from attentest.auditing.choosing import _taus, best_row, to_be_chosen
+from attentest.auditing.models import taken_in
+from attentest.auditing.questions import BUDGETS
+from attentest.cli.main import run
+from attentest.evidence.importances.gradient import gradients
+from attentest.foreign.loading import adopt
 from attentest.refusal import Refusal
+from attentest.statistics.comparison import kendall
 from tests.families import LABELS, made, tiny, tokenizer
 from tests.planted_models import LABELS as TWO
 from tests.planted_models import Planted, planted_texts

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from attentest.findings import claims
-from attentest.findings.claims import Claim, ClaimVerdict, Verdict, corrected, over_points, overall
-from attentest.findings.judging import Evidence, judged
-from attentest.findings.measured import difference, estimate_of
-from attentest.findings.multiplicity import holm
-from attentest.findings.rules import Estimate, above_p, inside_p, outside_p, parse, rule_p
+from attentest.claims import claims
+from attentest.claims.claims import Claim, ClaimVerdict, Verdict, corrected, over_points, overall
+from attentest.claims.judging import Evidence, judged
+from attentest.claims.measured import difference, estimate_of
+from attentest.claims.rules import Estimate, above_p, inside_p, outside_p, parse, rule_p
+from attentest.statistics.multiplicity import holm
 
 DRAWS = 1000
 MOST = 0.05 + 3 * math.sqrt(0.05 * 0.95 / DRAWS)  # three standard errors of a simulated 5 %

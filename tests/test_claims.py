@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from attentest.findings.claims import Claim, verdict
-from attentest.findings.judging import Evidence, judged
-from attentest.findings.rules import Condition, parse
+from attentest.claims.claims import Claim, verdict
+from attentest.claims.judging import Evidence, judged
+from attentest.claims.rules import Condition, parse
 from attentest.refusal import Refusal
 
 CLAIM = Claim(

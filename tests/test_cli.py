@@ -17,15 +17,15 @@ from safetensors.torch import load_file
 import attentest
 from attentest.bench import showcase
 from attentest.bench.subjects import load_model
-from attentest.cli import app, corpora, run
-from attentest.corpus.batch import IndexedSplit
-from attentest.corpus.registered import register
-from attentest.experiments.permutation import Permutation
-from attentest.figures.demonstration import show_demo
+from attentest.cli.main import app, corpora, run
+from attentest.corpus.tables.registered import register
+from attentest.experiments.permutation.observe import Permutation
+from attentest.gallery import extra
+from attentest.gallery import showcase as gallery
+from attentest.model.batch import IndexedSplit
 from attentest.model.reader import split_logits
-from attentest.report import extra
-from attentest.report import showcase as gallery
 from attentest.store.store import Store
+from attentest.terminal.demonstration import show_demo
 
 TINY = ("--encoder", "average", "--epochs", "1", "--batch-size", "16", "--device", "cpu")
 STUDY = """
@@ -371,7 +371,7 @@ def test_help_of_every_command_answers_without_torch():
     assert ["train"] in commands and ["run-cell"] in commands and ["corpora", "add"] in commands
     code = (
         "import sys\n"
-        "from attentest.cli import run\n"
+        "from attentest.cli.main import run\n"
         f"for words in {[[], ['corpora'], *commands]!r}:\n"
         "    assert run([*words, '--help']) == 0, words\n"
         "sys.exit('torch' in sys.modules or 'pandas' in sys.modules)"

@@ -10,9 +10,9 @@ import torch
 from safetensors.torch import save_file
 
 import attentest as at
-from attentest.cli import run
-from attentest.findings.calibrated import UNKNOWN
-from attentest.findings.criterion import SCOPE
+from attentest.claims.calibrated import UNKNOWN
+from attentest.claims.criterion import SCOPE
+from attentest.cli.main import run
 from tests.families import LABELS, WORDS, tiny, tokenizer
 from tests.planted_models import planted_texts
 from tests.toys import toy_corpus, toy_model

@@ -16,9 +16,9 @@ import pytest
 from rich.console import Console
 
 import attentest
-from attentest.cli import run
-from attentest.figures.terminal import heat_map, plain_table, strip
+from attentest.cli.main import run
 from attentest.store.store import Store
+from attentest.terminal.tables import heat_map, plain_table, strip
 from tests.test_cli import STUDY, TINY, add, table
 
 ROWS = table()

@@ -9,24 +9,24 @@ import pytest
 import torch
 
 from attentest.bench.plan import Planner, Point
-from attentest.corpus.batch import IndexedSplit
+from attentest.claims.claims import Claim
 from attentest.corpus.vocabulary import PAD
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.gradient import gradients
-from attentest.evidence.laypeople import Laypeople
-from attentest.experiments.catalogue import experiment
-from attentest.experiments.communication import Communication
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.game.laypeople import Laypeople
+from attentest.evidence.importances.gradient import gradients
+from attentest.experiments.communication import conclude as communication
+from attentest.experiments.communication.cards import COMMUNICATION_CARDS
+from attentest.experiments.communication.conclude import PROJECTIONS
+from attentest.experiments.communication.game import Game, messages, surrogate, untouched
+from attentest.experiments.communication.observe import Communication
 from attentest.experiments.contract import Sources, Subject
-from attentest.experiments.explained_split import ExplainedSplit
-from attentest.experiments.game import Game, messages, surrogate, untouched
-from attentest.experiments.performance import Performance
-from attentest.findings import communication
-from attentest.findings.cards_communication import COMMUNICATION_CARDS
-from attentest.findings.claims import Claim
-from attentest.findings.communication import PROJECTIONS
-from attentest.model.attention import LAST_STATE
+from attentest.experiments.observers import experiment
+from attentest.experiments.performance.observe import Performance
+from attentest.experiments.shared.explained_split import ExplainedSplit
+from attentest.model.batch import IndexedSplit
 from attentest.model.config import ModelConfig
-from attentest.model.training import Training
+from attentest.model.networks.attention import LAST_STATE
+from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
 from attentest.studies.recipe import load_study
 from tests.observed import concluded, one

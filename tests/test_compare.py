@@ -17,24 +17,26 @@ from hypothesis import strategies as st
 from rich.console import Console
 from scipy import stats
 
-from attentest.cli import run
+from attentest.cli.main import run
+from attentest.compare.agreement import SAMPLES, barred, incomparable, judge, judge_size
+from attentest.compare.formats import COLUMNS, FORMATS, LATEX
+from attentest.compare.pairs import DASH, decimal, epochs, model_of, vectors
+from attentest.compare.pairs import published as published_as
+from attentest.compare.papers import DEV_FROM_TRAIN, PAPERS, SIZES, WEN, WIEGREFFE_PINTER
+from attentest.compare.table import compare
+from attentest.compare.translation import is_result, wanted
 from attentest.corpus.files import SCHEMA
 from attentest.corpus.sources import CORPORA
-from attentest.experiments.trained_adversary import TrainedAdversary, sweep
-from attentest.figures.comparisons import WIDTH, show_comparison
-from attentest.figures.formats import COLUMNS, FORMATS, LATEX
-from attentest.figures.pairs import DASH, decimal, epochs, model_of, vectors
-from attentest.figures.pairs import published as published_as
-from attentest.findings import guided, information_ablation, single_weight, uniform_baseline
-from attentest.findings.cards import CARDS
-from attentest.findings.record import Finding, to_frame
-from attentest.model.attention import ATTENTIONS
+from attentest.experiments.cards import CARDS
+from attentest.experiments.guided import conclude as guided
+from attentest.experiments.information_ablation import conclude as information_ablation
+from attentest.experiments.single_weight import conclude as single_weight
+from attentest.experiments.trained_adversary.observe import TrainedAdversary, sweep
+from attentest.experiments.uniform_baseline import conclude as uniform_baseline
 from attentest.model.catalogue import ENCODERS as ALL_ENCODERS
+from attentest.model.networks.attention import ATTENTIONS
 from attentest.refusal import Refusal
-from attentest.report.agreement import SAMPLES, barred, incomparable, judge, judge_size
-from attentest.report.compare import compare
-from attentest.report.papers import DEV_FROM_TRAIN, PAPERS, SIZES, WEN, WIEGREFFE_PINTER
-from attentest.report.translation import is_result, wanted
+from attentest.statistics.record import Finding, to_frame
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import to_parquet
@@ -43,6 +45,7 @@ from attentest.studies.published import COLUMNS as CSV_COLUMNS
 from attentest.studies.published import PublishedNumber, load_published
 from attentest.studies.recipe import load_study
 from attentest.studies.seed_deviations import load_seed_deviations
+from attentest.terminal.comparisons import WIDTH, show_comparison
 from tests.observed import concluded
 from tests.observed_information import ablation_texts
 from tests.observed_removals import single_weight_rows

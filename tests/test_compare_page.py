@@ -8,7 +8,7 @@ pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
 
-from attentest.report import pictures, site
+from attentest.gallery import pictures, site
 from tests.test_compare import SHELF, TAU, a_study, finding, line, put, put_corpus
 
 

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from attentest.findings.comparison import (
+from attentest.refusal import Refusal
+from attentest.statistics.comparison import (
     jensen_shannon,
     mutual_information,
     normalised_entropy,
     total_variation,
 )
-from attentest.refusal import Refusal
 
 LN2 = math.log(2)
 unhurried = settings(deadline=None, max_examples=60)  # the first call compiles the shape checks

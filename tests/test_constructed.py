@@ -7,16 +7,16 @@ import pytest
 import torch
 
 from attentest import load_corpus
-from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.experiments.calibration.truth import truth_of
-from attentest.model.building import build
+from attentest.model.batch import IndexedSplit
 from attentest.model.config import ModelConfig
-from attentest.model.constructed import CONSTRUCTIONS, DEPENDS, POINTS, Constructed
-from attentest.model.decoder import distribution
-from attentest.model.files import load, save
+from attentest.model.constructions import CONSTRUCTIONS, DEPENDS, POINTS, Constructed
+from attentest.model.networks.decoder import distribution
 from attentest.model.protocol import resolved
-from attentest.model.provenance import parameters_digest
+from attentest.model.training.building import build
+from attentest.model.training.files import load, save
+from attentest.model.training.provenance import parameters_digest
 from attentest.refusal import Refusal
 
 CORPUS = "planted-reviews(cues=4,negation=0.0,distractors=0,train=600,dev=50,test=60{})"

@@ -7,24 +7,24 @@ import numpy as np
 import pytest
 import torch
 
-from attentest.corpus.planted_reviews import ReviewSettings, review_documents
+from attentest.auditing.run import audited
+from attentest.corpus.generators.planted_reviews import ReviewSettings, review_documents
+from attentest.corpus.generators.review_lexicon import GRADES
+from attentest.corpus.generators.review_rule import LABELS
 from attentest.corpus.preparation import Preparation, prepare
-from attentest.corpus.review_lexicon import GRADES
-from attentest.corpus.review_rule import LABELS
-from attentest.evidence.gradient import gradients
-from attentest.experiments.audit.run import audited
-from attentest.model.decoder import distribution
+from attentest.evidence.importances.gradient import gradients
+from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
 
 pytest.importorskip("transformers", reason="needs the extra `hf`")
 
-from attentest.model.constructed_transformer import (
+from attentest.constructed.transformer import (
     LEAK,
     SPECIAL,
     construct_transformer,
     word_tokenizer,
 )
-from attentest.model.transformer_rule import MECHANISMS, TransformerRule
+from attentest.constructed.transformer_rule import MECHANISMS, TransformerRule
 
 CLOSE = 1e-4
 NAMES = sorted(MECHANISMS)

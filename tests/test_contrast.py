@@ -9,11 +9,11 @@ pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
 
-from attentest.figures.heatmaps import LEVELS, _colour
-from attentest.report.site import night_ink
+from attentest.gallery.heatmaps import LEVELS, _colour
+from attentest.gallery.site import night_ink
 
 SHEETS = {
-    "report": (resources.files("attentest.report") / "style.css").read_text(),
+    "report": (resources.files("attentest.gallery") / "style.css").read_text(),
     "live": (resources.files("attentest.web") / "live.css").read_text(),
 }
 TEXT = [("ink", "ground"), ("faint", "ground"), ("deep", "ground"), ("ink", "tint")]

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from attentest.findings import calibrated, criteria
-from attentest.findings.calibrated import UNKNOWN, ErrorRates, calibrated_tests, error_rates
-from attentest.findings.cards import CARDS
-from attentest.findings.cards_audit import AUDIT_CARDS, audit_card
-from attentest.findings.criteria import CRITERIA, Asked, judged, one_sided
-from attentest.findings.criterion import QUESTIONS
-from attentest.findings.multiplicity import holm
-from attentest.findings.record import Finding, to_frame
+from attentest.auditing.cards import AUDIT_CARDS, audit_card
+from attentest.claims import calibrated, criteria
+from attentest.claims.calibrated import UNKNOWN, ErrorRates, calibrated_tests, error_rates
+from attentest.claims.criteria import CRITERIA, Asked, judged, one_sided
+from attentest.claims.criterion import QUESTIONS
+from attentest.experiments.cards import CARDS
+from attentest.statistics.multiplicity import holm
+from attentest.statistics.record import Finding, to_frame
 
 KINDS = ("without context", "contextual", "transformer")
 NECESSARY, SUFFICIENT = ("erasure", "comprehensiveness-excess"), ("erasure", "sufficiency-excess")

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attentest.findings import crossed
-from attentest.findings.crossed import interval_of_seeds, intervals_of_means, over_seeds_only
-from attentest.findings.estimates import estimates_alone
-from attentest.findings.record import seeds_as_json
+from attentest.statistics import crossed
+from attentest.statistics.crossed import interval_of_seeds, intervals_of_means, over_seeds_only
+from attentest.statistics.estimates import estimates_alone
+from attentest.statistics.record import seeds_as_json
 
 
 def observed(names, measures=3, seed=0):

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 import attentest as at
 from attentest.bench.plan import Planner
 from attentest.bench.work import do
-from attentest.corpus.batch import IndexedSplit
-from attentest.experiments.catalogue import experiment
+from attentest.claims.claims import Claim
 from attentest.experiments.contract import Sources, Subject
-from attentest.experiments.deception import Deception, without
-from attentest.findings import deception
-from attentest.findings.claims import Claim
-from attentest.model.building import build
+from attentest.experiments.deception import conclude as deception
+from attentest.experiments.deception.observe import Deception, without
+from attentest.experiments.observers import experiment
+from attentest.model.batch import IndexedSplit
 from attentest.model.config import ModelConfig
-from attentest.model.decoder import distribution
+from attentest.model.networks.decoder import distribution
+from attentest.model.training.building import build
 from attentest.refusal import Refusal
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study

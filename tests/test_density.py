@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from attentest.findings.density import CUT, SHARPEST, SPANS, density, finite, shares, violins
+from attentest.statistics.density import CUT, SHARPEST, SPANS, density, finite, shares, violins
 
 TAUS = st.lists(st.floats(-1, 1), min_size=1, max_size=60)
 TAU_EDGES = np.linspace(-1, 1, 31)

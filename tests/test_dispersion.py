@@ -8,17 +8,17 @@ import pytest
 import torch
 from scipy import stats
 
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.gradient import gradients
-from attentest.evidence.hidden_importance import hidden_gradient, hidden_leave_one_out
-from attentest.experiments import dispersion as experiment
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.gradient import gradients
+from attentest.evidence.importances.hidden_importance import hidden_gradient, hidden_leave_one_out
 from attentest.experiments.contract import Sources, Subject
-from attentest.experiments.dispersion import Attended, Dispersion, entropy, over_positions
-from attentest.findings import dispersion
-from attentest.findings.cards_dispersion import DISPERSION_CARDS
-from attentest.findings.comparison import kendall
-from attentest.model.attention import LAST_STATE
+from attentest.experiments.dispersion import conclude as dispersion
+from attentest.experiments.dispersion import observe as experiment
+from attentest.experiments.dispersion.cards import DISPERSION_CARDS
+from attentest.experiments.dispersion.observe import Attended, Dispersion, entropy, over_positions
+from attentest.model.networks.attention import LAST_STATE
 from attentest.refusal import Refusal
+from attentest.statistics.comparison import kendall
 from tests.observed import concluded, one
 from tests.observed_dispersion import dispersion_rows, dispersion_texts
 from tests.toys import toy_batch, toy_corpus, toy_model

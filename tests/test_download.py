@@ -22,12 +22,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from attentest.cli import run
-from attentest.corpus import download
-from attentest.corpus.archive import is_packed
+from attentest.cli.main import run
 from attentest.corpus.catalogue import CORPORA, fingerprint
-from attentest.corpus.download import DOWNLOADS, Download, download_corpus
-from attentest.corpus.transfer import Patience
+from attentest.corpus.fetch import download
+from attentest.corpus.fetch.archive import is_packed
+from attentest.corpus.fetch.download import DOWNLOADS, Download, download_corpus
+from attentest.corpus.fetch.transfer import Patience
 from attentest.refusal import Refusal
 from tests.test_cli import add, table
 
@@ -525,8 +525,8 @@ def test_what_is_there_unpacked_is_not_downloaded(offer, server, tmp_path, capsy
 
 PROGRAM = """
 import sys
-from attentest.cli import run
-from attentest.corpus.download import DOWNLOADS, Download
+from attentest.cli.main import run
+from attentest.corpus.fetch.download import DOWNLOADS, Download
 DOWNLOADS["sst"] = (Download(url=sys.argv[1], into="sst/trees.zip"),)
 sys.exit(run(["corpora", "get", "sst", "--data-dir", sys.argv[2], *sys.argv[3:]]))
 """

@@ -8,24 +8,24 @@ import pandas as pd
 import pytest
 import torch
 
-from attentest.corpus.batch import Batch
-from attentest.evidence.dealt import dealt
-from attentest.evidence.decisions import attended, overtaken, predicted
-from attentest.evidence.exhausted_flip import MOST, exhausted_flip
-from attentest.evidence.given_attention import AttentionPool, GivenAttention
-from attentest.evidence.hidden_importance import hidden_gradient, hidden_leave_one_out
-from attentest.evidence.hidden_importance_foreign import by_asking, free_gradient
-from attentest.evidence.influence import Positions, influence
+from attentest.auditing.questions import BUDGETS, QUESTIONS, Auditing
+from attentest.auditing.subject import Audited, on_the_bench
+from attentest.evidence.importances.given_attention import AttentionPool, GivenAttention
+from attentest.evidence.importances.hidden_importance import hidden_gradient, hidden_leave_one_out
+from attentest.evidence.importances.hidden_importance_foreign import by_asking, free_gradient
+from attentest.evidence.importances.influence import Positions, influence
 from attentest.evidence.permutation import orders
-from attentest.evidence.single_removal import exchanged
-from attentest.experiments.audit.questions import BUDGETS, QUESTIONS, Auditing
-from attentest.experiments.audit.subject import Audited, on_the_bench
-from attentest.experiments.dispersion import Dispersion
-from attentest.experiments.importance import Importance
-from attentest.experiments.removal import Removal
-from attentest.findings import importance
-from attentest.model.adapter import AdaptedModel
-from attentest.model.decoder import distribution
+from attentest.evidence.permuted_weights import dealt
+from attentest.evidence.removal.decisions import attended, overtaken, predicted
+from attentest.evidence.removal.exhausted_flip import MOST, exhausted_flip
+from attentest.evidence.removal.single import exchanged
+from attentest.experiments.dispersion.observe import Dispersion
+from attentest.experiments.importance import conclude as importance
+from attentest.experiments.importance.observe import Importance
+from attentest.experiments.removal.observe import Removal
+from attentest.foreign.adapter import AdaptedModel
+from attentest.model.batch import Batch
+from attentest.model.networks.decoder import distribution
 from attentest.model.reader import readings
 from tests.families import WORDS, examples, made, seeded, tiny
 from tests.toys import in_double, toy_batch, toy_corpus, toy_model

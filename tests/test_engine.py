@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from attentest.bench.engine import inline, local
+from attentest.bench.engine.contract import Event, Work
+from attentest.bench.engine.local import Local
 from attentest.bench.frontier import Frontier
 from attentest.bench.plan import Planner
 from attentest.bench.worker import _say
-from attentest.engine import inline, local
-from attentest.engine.contract import Event, Work
-from attentest.engine.local import Local
 from attentest.model.config import ModelConfig
 from attentest.store.cell import Cell
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from attentest.findings.envelope import envelope_height, lower_envelope
 from attentest.refusal import Refusal
+from attentest.statistics.envelope import envelope_height, lower_envelope
 
 coordinates = st.integers(0, 20).map(lambda number: number / 20)
 points = st.lists(st.tuples(coordinates, coordinates), min_size=1, max_size=12)

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from attentest.corpus.batch import IndexedSplit
-from attentest.evidence import erasure
-from attentest.evidence.erasure import leave_one_out
-from attentest.model.attention import ATTENTIONS, LAST_STATE
+from attentest.evidence.erasure import leave_one_out as erasure
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.model.batch import IndexedSplit
 from attentest.model.catalogue import ENCODERS
-from attentest.model.decoder import distribution
-from attentest.model.log_odds import LOG_ODDS
-from attentest.model.projection import Projection
+from attentest.model.networks.attention import ATTENTIONS, LAST_STATE
+from attentest.model.networks.decoder import distribution
+from attentest.model.networks.log_odds import LOG_ODDS
+from attentest.model.networks.projection import Projection
 from attentest.refusal import Refusal
 from tests.toys import LENGTHS, in_double, toy_batch, toy_corpus, toy_model
 
@@ -173,7 +173,7 @@ def test_the_closed_form_alone_would_not_do(monkeypatch):
     model = toy_model(corpus, encoder="average")
     reading = spread(model, read(model, corpus), corpus, 200.0)
     assert_the_roads_meet(model, reading, "token-wise")
-    monkeypatch.setattr("attentest.evidence.erasure_tokenwise.NEARLY_ALL", 2.0)
+    monkeypatch.setattr("attentest.evidence.erasure.tokenwise.NEARLY_ALL", 2.0)
     with pytest.raises(AssertionError):
         assert_the_roads_meet(model, reading, "token-wise")
 

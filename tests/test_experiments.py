@@ -7,16 +7,18 @@ import pandas as pd
 import pytest
 import torch
 
-from attentest.evidence.adversary import strongest_adversary
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.gradient import gradients
-from attentest.experiments.adversary import CURVE, PUBLISHED, Adversary, under_swapped
+from attentest.evidence.adversary.strongest import strongest_adversary
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.gradient import gradients
+from attentest.experiments.adversary import conclude as adversary
+from attentest.experiments.adversary.observe import CURVE, PUBLISHED, Adversary, under_swapped
 from attentest.experiments.contract import Sources, Subject
-from attentest.experiments.heat_map import HeatMap
-from attentest.experiments.importance import Importance
-from attentest.findings import adversary, heat_map, importance
-from attentest.findings.comparison import jensen_shannon, kendall
+from attentest.experiments.heat_map import conclude as heat_map
+from attentest.experiments.heat_map.observe import HeatMap
+from attentest.experiments.importance import conclude as importance
+from attentest.experiments.importance.observe import Importance
 from attentest.refusal import Refusal
+from attentest.statistics.comparison import jensen_shannon, kendall
 from tests.toys import toy_batch, toy_corpus, toy_model
 
 QUICK = {"steps": 20, "searched": 4, "matched": 3, "programmed": 2, "shown": 2}

@@ -11,17 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
-from attentest.corpus.batch import IndexedSplit
-from attentest.evidence import erasure, explainers_captum, explainers_path, explainers_presence
-from attentest.evidence.decisions import predicted
-from attentest.evidence.explainers import EXPLAINERS, Effort, attention_of, explain
-from attentest.evidence.explainers_lime import PENALTY, WIDTH, drawn_parts, lime, nearness, ridge
-from attentest.evidence.explainers_path import integrated_gradients
-from attentest.evidence.explainers_presence import answers_to_parts, explained
-from attentest.evidence.explainers_shapley import over_orders, shapley_values
+from attentest.evidence.erasure import leave_one_out as erasure
+from attentest.evidence.importances import captum as explainers_captum
+from attentest.evidence.importances import integrated_gradients as explainers_path
+from attentest.evidence.importances import presence as explainers_presence
+from attentest.evidence.importances.catalogue import EXPLAINERS, Effort, attention_of, explain
+from attentest.evidence.importances.integrated_gradients import integrated_gradients
+from attentest.evidence.importances.lime import PENALTY, WIDTH, drawn_parts, lime, nearness, ridge
+from attentest.evidence.importances.presence import answers_to_parts, explained
+from attentest.evidence.importances.shapley import over_orders, shapley_values
+from attentest.evidence.removal.decisions import predicted
+from attentest.model.batch import IndexedSplit
 from attentest.model.catalogue import ENCODERS
-from attentest.model.decoder import distribution
-from attentest.model.projection import Projection
+from attentest.model.networks.decoder import distribution
+from attentest.model.networks.projection import Projection
 from attentest.refusal import Refusal
 from tests.toys import in_double, toy_batch, toy_corpus, toy_model
 

@@ -6,14 +6,14 @@ import itertools
 import pytest
 import torch
 
-from attentest.evidence.explainers import BY_CAPTUM, EXPLAINERS, Effort, explain
-from attentest.evidence.explainers_captum import captum_kernel_shap, captum_lime
-from attentest.evidence.explainers_lime import WIDTH, drawn_parts, lime
-from attentest.evidence.explainers_path import integrated_gradients
-from attentest.evidence.explainers_presence import answers_to_parts, explained
-from attentest.evidence.explainers_shapley import over_orders
-from attentest.model.decoder import distribution
-from attentest.model.selection import selected_batch
+from attentest.evidence.importances.captum import captum_kernel_shap, captum_lime
+from attentest.evidence.importances.catalogue import BY_CAPTUM, EXPLAINERS, Effort, explain
+from attentest.evidence.importances.integrated_gradients import integrated_gradients
+from attentest.evidence.importances.lime import WIDTH, drawn_parts, lime
+from attentest.evidence.importances.presence import answers_to_parts, explained
+from attentest.evidence.importances.shapley import over_orders
+from attentest.model.networks.decoder import distribution
+from attentest.model.subset import selected_batch
 from tests.families import made
 from tests.test_explainers import read, seeded
 from tests.toys import in_double, toy_corpus, toy_model

@@ -10,19 +10,19 @@ import torch
 from torch import nn
 
 import attentest as at
-from attentest.evidence import explainers as evidence
-from attentest.evidence.explainers import Effort, attention_of, explain
-from attentest.evidence.explainers_presence import answers_to_parts, explained
-from attentest.evidence.faithfulness import faithfulness, random_scores
+from attentest.evidence.importances import catalogue as evidence
+from attentest.evidence.importances.catalogue import Effort, attention_of, explain
+from attentest.evidence.importances.faithfulness import faithfulness, random_scores
+from attentest.evidence.importances.presence import answers_to_parts, explained
 from attentest.experiments.contract import Sources, Subject
-from attentest.experiments.explainers import Explainers
-from attentest.findings import explainers
-from attentest.findings.cards_explainers import EXPLAINER_CARDS
-from attentest.findings.comparison import kendall
-from attentest.findings.plausibility import plausibility
-from attentest.model.adapter import AdaptedModel
-from attentest.model.decoder import distribution
+from attentest.experiments.explainers import conclude as explainers
+from attentest.experiments.explainers.cards import EXPLAINER_CARDS
+from attentest.experiments.explainers.observe import Explainers
+from attentest.foreign.adapter import AdaptedModel
+from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
+from attentest.statistics.comparison import kendall
+from attentest.statistics.plausibility import plausibility
 from tests.families import examples, made, tokenizer
 from tests.observed import concluded, one
 from tests.observed_explainers import explainer_rows, explainer_texts

@@ -13,16 +13,16 @@ import pytest
 
 from attentest.bench.conclusion import conclude_all, list_cells
 from attentest.bench.verbs import run_study
-from attentest.cli import run
-from attentest.findings.conclusions import CONCLUSIONS
-from attentest.findings.record import COLUMNS as FINDING_COLUMNS
+from attentest.cli.main import run
+from attentest.compare.points import grid_points
+from attentest.compare.stored import Stored
+from attentest.compare.table import compare
+from attentest.compare.verdicts import judged
+from attentest.experiments.catalogue import CONCLUSIONS
+from attentest.gallery import pictures, site
+from attentest.gallery.export import export_findings
 from attentest.refusal import Refusal
-from attentest.report import pictures, site
-from attentest.report.compare import compare
-from attentest.report.export import export_findings
-from attentest.report.points import grid_points
-from attentest.report.stored import Stored
-from attentest.report.verdicts import judged
+from attentest.statistics.record import COLUMNS as FINDING_COLUMNS
 from attentest.store import findings_file
 from attentest.store.cell import canonical
 from attentest.store.findings_file import LATER, CellRows, decode, encode, sealed

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
-from attentest.evidence.explainers_presence import explained
-from attentest.evidence.faithfulness import (
+from attentest.evidence.importances.faithfulness import (
     BINS,
     Faithfulness,
     faithfulness,
@@ -19,7 +18,8 @@ from attentest.evidence.faithfulness import (
     random_scores,
     top_counts,
 )
-from attentest.findings.plausibility import (
+from attentest.evidence.importances.presence import explained
+from attentest.statistics.plausibility import (
     average_precision,
     iou_f1,
     plausibility,

@@ -10,37 +10,35 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from attentest.experiments.ablation import conclude as ablation
+from attentest.experiments.adversary import conclude as adversary
 from attentest.experiments.calibration import conclude as calibration
-from attentest.findings import (
-    ablation,
-    adversary,
-    communication,
-    deception,
-    dispersion,
-    explainers,
-    frozen_adversary,
-    guided,
-    heat_map,
-    importance,
-    information,
-    information_ablation,
-    information_sensitivity,
-    log_odds,
-    performance,
-    permutation,
-    removal,
-    seed_variance,
-    single_weight,
-    sparsity,
-    trained_adversary,
-    uniform_baseline,
-    vectors,
-)
-from attentest.findings.cards import CARDS, card
-from attentest.findings.conclusions import CONCLUSIONS as EVERY_CONCLUSION
-from attentest.findings.group_means import MOST_CLASSES
-from attentest.findings.record import COLUMNS, Finding, completed, seed_estimates, seeds_as_json, to_frame
+from attentest.experiments.cards import CARDS, card
+from attentest.experiments.catalogue import CONCLUSIONS as EVERY_CONCLUSION
+from attentest.experiments.communication import conclude as communication
+from attentest.experiments.deception import conclude as deception
+from attentest.experiments.dispersion import conclude as dispersion
+from attentest.experiments.explainers import conclude as explainers
+from attentest.experiments.frozen_adversary import conclude as frozen_adversary
+from attentest.experiments.guided import conclude as guided
+from attentest.experiments.heat_map import conclude as heat_map
+from attentest.experiments.importance import conclude as importance
+from attentest.experiments.information import conclude as information
+from attentest.experiments.information_ablation import conclude as information_ablation
+from attentest.experiments.information_sensitivity import conclude as information_sensitivity
+from attentest.experiments.log_odds import conclude as log_odds
+from attentest.experiments.performance import conclude as performance
+from attentest.experiments.permutation import conclude as permutation
+from attentest.experiments.removal import conclude as removal
+from attentest.experiments.seed_variance import conclude as seed_variance
+from attentest.experiments.single_weight import conclude as single_weight
+from attentest.experiments.sparsity import conclude as sparsity
+from attentest.experiments.trained_adversary import conclude as trained_adversary
+from attentest.experiments.uniform_baseline import conclude as uniform_baseline
+from attentest.experiments.vectors import conclude as vectors
 from attentest.refusal import Refusal
+from attentest.statistics.group_means import MOST_CLASSES
+from attentest.statistics.record import COLUMNS, Finding, completed, seed_estimates, seeds_as_json, to_frame
 from tests.observed import adversary_rows, concluded, importance_rows, one, texts
 from tests.observed_ablation import ablated_rows
 from tests.observed_communication import communication_rows

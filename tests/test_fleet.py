@@ -8,18 +8,18 @@ import pytest
 import torch
 
 from attentest.corpus.vocabulary import Vocabulary
-from attentest.model import fleet
-from attentest.model.building import build
+from attentest.fleet import trainer as fleet
+from attentest.fleet.stack import ATTENTIONS
+from attentest.fleet.trainer import Fleet, signature
 from attentest.model.catalogue import ENCODERS
 from attentest.model.config import ModelConfig
-from attentest.model.fleet import Fleet, signature
-from attentest.model.imitation import said
 from attentest.model.precision import products_are_fast
 from attentest.model.protocol import resolved
 from attentest.model.reader import split_logits
-from attentest.model.stack import ATTENTIONS
 from attentest.model.text_rows import text_rows
-from attentest.model.training import Training
+from attentest.model.training.building import build
+from attentest.model.training.imitation import said
+from attentest.model.training.loop import Training
 from tests.toys import toy_corpus
 
 LENGTHS = (5, 1, 9, 2, 4, 7, 3, 3, 6, 8, 2)

@@ -8,18 +8,18 @@ import torch
 from safetensors.torch import load as load_tensors
 
 from attentest.bench import fleets, frontier, study, work
+from attentest.bench.checkpoint import Kept
+from attentest.bench.engine.contract import Event
 from attentest.bench.fleets import MOST, attempt_together, company, train_together
 from attentest.bench.frontier import Frontier
-from attentest.bench.kept import Kept
 from attentest.bench.plan import Planner
 from attentest.bench.study import run_cells
 from attentest.bench.work import attempt, do
-from attentest.engine.contract import Event
+from attentest.fleet.trainer import Fleet
 from attentest.model.config import ModelConfig
-from attentest.model.fleet import Fleet
-from attentest.model.projection import Projection
-from attentest.model.provenance import parameters_digest
-from attentest.model.training import Training
+from attentest.model.networks.projection import Projection
+from attentest.model.training.loop import Training
+from attentest.model.training.provenance import parameters_digest
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell
 from attentest.store.store import Store

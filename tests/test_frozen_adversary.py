@@ -12,21 +12,23 @@ import torch
 from attentest.bench.plan import Planner
 from attentest.bench.subjects import load_model
 from attentest.bench.work import do
-from attentest.evidence.free_adversary import FreeAdversary
-from attentest.experiments.catalogue import experiment
-from attentest.experiments.frozen_adversary import FrozenAdversary
-from attentest.experiments.trained_adversary import sweep
-from attentest.findings import dispersion, frozen_adversary, sparsity
-from attentest.findings.cards import card
-from attentest.findings.claims import Claim
-from attentest.findings.comparison import jensen_shannon
-from attentest.findings.frozen_adversary import Curve, accuracy_at, change_at
-from attentest.model.building import build
+from attentest.claims.claims import Claim
+from attentest.compare.papers import MEISTER
+from attentest.evidence.adversary.free import FreeAdversary
+from attentest.experiments.cards import card
+from attentest.experiments.dispersion import conclude as dispersion
+from attentest.experiments.frozen_adversary import conclude as frozen_adversary
+from attentest.experiments.frozen_adversary.conclude import Curve, accuracy_at, change_at
+from attentest.experiments.frozen_adversary.observe import FrozenAdversary
+from attentest.experiments.observers import experiment
+from attentest.experiments.sparsity import conclude as sparsity
+from attentest.experiments.trained_adversary.observe import sweep
 from attentest.model.config import ModelConfig
-from attentest.model.decoder import distribution
-from attentest.model.training import Training
+from attentest.model.networks.decoder import distribution
+from attentest.model.training.building import build
+from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
-from attentest.report.papers import MEISTER
+from attentest.statistics.comparison import jensen_shannon
 from attentest.store.tables import from_parquet
 from attentest.studies.published import load_published
 from attentest.studies.recipe import load_study
@@ -302,7 +304,7 @@ def test_every_measure_has_a_card():
 
 def test_a_whole_run_from_cells(store, monkeypatch):
     """Every kind of adversary attends elsewhere; frozen ones are the base's in all but their attention."""
-    monkeypatch.setattr("attentest.experiments.trained_adversary.EPOCHS", 25)
+    monkeypatch.setattr("attentest.experiments.trained_adversary.observe.EPOCHS", 25)
     planner = Planner(store)
     corpus = planner.corpus("planted-keyword")
     small = {"encoder": "average", "hidden": 16, "embedding": 12, "epochs": 8, "batch_size": 1000}

@@ -13,29 +13,29 @@ pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
 
-from attentest.cli import run
-from attentest.figures.chart_training import Epoch, training_curve
-from attentest.figures.charts import to_svg
-from attentest.figures.terminal import harmless
-from attentest.figures.writing import write
-from attentest.findings.cards import CARDS
-from attentest.findings.conclusions import CONCLUSIONS
-from attentest.findings.estimates import estimates_alone
+from attentest.charts.catalogue import to_svg
+from attentest.charts.training import Epoch, training_curve
+from attentest.cli.main import run
+from attentest.compare.points import grid_points
+from attentest.compare.stored import Stored, StoredText
+from attentest.experiments.cards import CARDS
+from attentest.experiments.catalogue import CONCLUSIONS
+from attentest.gallery import pictures, site
+from attentest.gallery.by_seed import by_seed
+from attentest.gallery.examples import examples
+from attentest.gallery.lines import lines, measure_key
+from attentest.gallery.missing import failed
+from attentest.gallery.numbers import numbers
+from attentest.gallery.reading import reading
+from attentest.gallery.rows import PointRows
+from attentest.gallery.shards import shard
+from attentest.gallery.single import _digest, single
+from attentest.gallery.site import build
+from attentest.gallery.strips import LONGEST, STEPS, TEXTS, TOKENS, UNKNOWN, chunks, packed, words
+from attentest.gallery.writing import write
+from attentest.notebook import harmless
 from attentest.refusal import Refusal
-from attentest.report import pictures, site
-from attentest.report.by_seed import by_seed
-from attentest.report.examples import examples
-from attentest.report.lines import lines, measure_key
-from attentest.report.missing import failed
-from attentest.report.numbers import numbers
-from attentest.report.points import grid_points
-from attentest.report.reading import reading
-from attentest.report.rows import PointRows
-from attentest.report.shards import shard
-from attentest.report.single import _digest, single
-from attentest.report.site import build
-from attentest.report.stored import Stored, StoredText
-from attentest.report.strips import LONGEST, STEPS, TEXTS, TOKENS, UNKNOWN, chunks, packed, words
+from attentest.statistics.estimates import estimates_alone
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from tests.gallery import HOSTILE, ROWS, put, put_corpus, put_everything
@@ -227,13 +227,13 @@ def test_texts_that_need_credentials_have_a_page_that_says_so_and_no_shard(galle
 def test_without_rows_there_is_nothing_to_explore(gallery, monkeypatch):
     store, _ = gallery
     point = point_of(store)
-    monkeypatch.setattr("attentest.report.stored.can_be_observed", lambda cell, store: False)
+    monkeypatch.setattr("attentest.compare.stored.can_be_observed", lambda cell, store: False)
     assert not list(examples(PointRows(point))) and by_seed(PointRows(point)) == {}
 
 
 def test_of_a_report_in_one_file_only_the_texts_kept_whole_travel(gallery, monkeypatch):
     store, _ = gallery
-    monkeypatch.setattr("attentest.report.stored.StoredFinding.weights", lambda self, seed: {"t0030": [0.5]})
+    monkeypatch.setattr("attentest.compare.stored.StoredFinding.weights", lambda self, seed: {"t0030": [0.5]})
     monkeypatch.setattr(pictures, "FIGURES", {})
     for every, there in ((True, 1), (False, 0)):
         files = build(store.url, {}, version="1", every_text=every)
@@ -288,7 +288,7 @@ def test_the_mean_of_the_seeds_numbers_is_the_finding_where_that_is_a_mean(every
 def test_of_one_seed_nothing_is_concluded_again(store, monkeypatch):
     put(store, "importance", put_corpus(store), ROWS["importance"]().query("seed == 0"))
     [point] = grid_points(Stored(store))
-    monkeypatch.setattr("attentest.report.by_seed.CONCLUSIONS", dict.fromkeys(CONCLUSIONS))
+    monkeypatch.setattr("attentest.gallery.by_seed.CONCLUSIONS", dict.fromkeys(CONCLUSIONS))
     found = by_seed(PointRows(point))
     assert found == {key: {"0": line["estimate"]} for key, line in lines_of(point).items()}
 

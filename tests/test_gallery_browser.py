@@ -11,12 +11,12 @@ pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
 
-from attentest.figures.terminal import harmless
-from attentest.report import pictures
-from attentest.report.folder import publish
-from attentest.report.pictures_jain_wallace import JAIN_WALLACE
-from attentest.report.single import single
-from attentest.report.site import build
+from attentest.gallery import pictures
+from attentest.gallery.folder import publish
+from attentest.gallery.pictures_jain_wallace import JAIN_WALLACE
+from attentest.gallery.single import single
+from attentest.gallery.site import build
+from attentest.notebook import harmless
 from attentest.store.store import Store
 from tests.browser import chromium, drawn, patient_page, until
 from tests.gallery import HOSTILE

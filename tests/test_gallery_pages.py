@@ -12,18 +12,18 @@ pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
 
-from attentest.figures.formats import printable
-from attentest.figures.listing import listings
-from attentest.report import pictures
-from attentest.report.by_seed import by_seed
-from attentest.report.folder import publish
-from attentest.report.pictures_jain_wallace import JAIN_WALLACE
-from attentest.report.points import grid_points
-from attentest.report.redrawn import REDRAWN
-from attentest.report.rows import PointRows
-from attentest.report.single import single
-from attentest.report.site import build
-from attentest.report.stored import Stored
+from attentest.compare.formats import printable
+from attentest.compare.listing import listings
+from attentest.compare.points import grid_points
+from attentest.compare.stored import Stored
+from attentest.gallery import pictures
+from attentest.gallery.by_seed import by_seed
+from attentest.gallery.folder import publish
+from attentest.gallery.pictures_jain_wallace import JAIN_WALLACE
+from attentest.gallery.redrawn import REDRAWN
+from attentest.gallery.rows import PointRows
+from attentest.gallery.single import single
+from attentest.gallery.site import build
 from attentest.store.store import Store
 from tests.browser import chromium, drawn, patient_page, until
 from tests.gallery import hostile, permutation_rows, put, put_corpus

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from attentest.corpus.batch import IndexedSplit
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.given_attention import AttentionPool, GivenAttention
-from attentest.evidence.gradient import gradients
-from attentest.evidence.gradient_under import gradients_under
-from attentest.evidence.value_jacobian import passes_back, value_jacobian
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.given_attention import AttentionPool, GivenAttention
+from attentest.evidence.importances.gradient import gradients
+from attentest.evidence.importances.gradient_under import gradients_under
+from attentest.evidence.importances.value_jacobian import passes_back, value_jacobian
+from attentest.model.batch import IndexedSplit
 from attentest.model.catalogue import ENCODERS
-from attentest.model.decoder import distribution
+from attentest.model.networks.decoder import distribution
 from tests.toys import in_double, toy_batch, toy_corpus, toy_model
 
 SEVERAL = ("no", "yes", "maybe")
@@ -87,7 +87,7 @@ def test_a_jacobian_goes_back_once_for_units_that_share_no_word(encoder, passes,
     monkeypatch.setattr(torch.autograd, "grad", lambda *args, **kw: asked.append(1) or inner(*args, **kw))
     found = value_jacobian(model, reading, by_hand=False)
     assert len(asked) == passes
-    monkeypatch.setattr("attentest.evidence.value_jacobian.reach", lambda model, units: units)
+    monkeypatch.setattr("attentest.evidence.importances.value_jacobian.reach", lambda model, units: units)
     torch.testing.assert_close(found, value_jacobian(model, reading, by_hand=False), atol=1e-12, rtol=1e-9)
 
 

@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from attentest.corpus.batch import IndexedSplit
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.gradient import gradients
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.gradient import gradients
+from attentest.evidence.importances.traded_importance import traded_gradient, traded_leave_one_out
 from attentest.evidence.permutation import orders
-from attentest.evidence.traded_importance import traded_gradient, traded_leave_one_out
-from attentest.findings.comparison import kendall
-from attentest.model.decoder import distribution
+from attentest.model.batch import IndexedSplit
+from attentest.model.networks.decoder import distribution
+from attentest.statistics.comparison import kendall
 from tests.toys import in_double, toy_batch, toy_corpus, toy_model
 
 KINDS = [

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 import torch
 
-from attentest.experiments.guided import Guided
-from attentest.findings import guided
+from attentest.experiments.guided import conclude as guided
+from attentest.experiments.guided.observe import Guided
 from attentest.model.config import ModelConfig
 from attentest.refusal import Refusal
 from tests.observed import concluded, one

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from attentest.figures.heatmaps import HEATMAP_CSS, LEVELS, Strip, pair_html, pair_terminal, strip_html
-from attentest.figures.terminal import heat_map
+from attentest.gallery.heatmaps import HEATMAP_CSS, LEVELS, Strip, pair_html, strip_html
 from attentest.refusal import Refusal
+from attentest.terminal.tables import heat_map, pair_terminal
 
 EVIL = [
     "<script>alert(1)</script>",
@@ -172,7 +172,7 @@ def test_a_pair_in_a_terminal_shows_the_same_words_in_every_strip():
     thing = pair_terminal(WORDS, ROWS, query=["who", "?"], title="SST", most=3)
     said = plain(thing)
     lines = [line.strip() for line in said.splitlines()]
-    assert lines[:3] == ["SST", "asked: who ?", "original"] and lines[-1] == "warmest: 0.9"
+    assert lines[:3] == ["SST", "asked: who ?", "original"] and lines[-1] == "maximum weight: 0.9"
     strips = [line for line in lines if "one" in line]
     assert len(strips) == 2 and strips[0] == strips[1] and "two" not in said and "not looked for" in said
     assert "exact, output changes by 0.010, JSD 0.671" in said

@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-from attentest.corpus.batch import IndexedSplit
-from attentest.model import held_reading
+from attentest.model.batch import IndexedSplit
 from attentest.model.catalogue import ENCODERS
-from attentest.model.training import Training
+from attentest.model.training.loop import Training, held_reading
 from tests.test_fleet import LENGTHS, made
 from tests.toys import toy_corpus
 

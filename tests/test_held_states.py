@@ -2,11 +2,12 @@
 
 import pytest
 
-from attentest.model import held_reading, stack
-from attentest.model import held_states as held
-from attentest.model.fleet import Fleet
-from attentest.model.imitation import said
+from attentest.fleet import held_states as held
+from attentest.fleet import stack
+from attentest.fleet.trainer import Fleet
 from attentest.model.text_rows import text_rows
+from attentest.model.training.imitation import said
+from attentest.model.training.loop import held_reading
 from tests.test_fleet import LENGTHS, check_alike, made, trainings
 from tests.toys import toy_corpus
 

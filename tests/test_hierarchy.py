@@ -6,11 +6,11 @@ from itertools import pairwise
 import pytest
 import torch
 
-from attentest.corpus.batch import sentence_numbers
 from attentest.corpus.example import Example
-from attentest.model.hierarchy import lay_out
-from attentest.model.optimiser import shrink
-from attentest.model.training import Training
+from attentest.model.batch import sentence_numbers
+from attentest.model.networks.hierarchy import lay_out
+from attentest.model.training.loop import Training
+from attentest.model.training.optimiser import shrink
 from tests.toys import toy_batch, toy_corpus, toy_model
 
 KINDS = ("han-bigru", "han-conv", "han-identity")

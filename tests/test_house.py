@@ -11,90 +11,109 @@ import pytest
 
 from attentest.bench.plan import MODEL_VERSION, READING_VERSION
 from attentest.corpus.sources import CORPORA
-from attentest.experiments.catalogue import EXPERIMENTS
+from attentest.experiments.cards import CARDS
+from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.experiments.contract import AbstractExperiment
-from attentest.findings.cards import CARDS
-from attentest.findings.conclusions import CONCLUSIONS
+from attentest.experiments.observers import EXPERIMENTS
 from attentest.references import references
 from attentest.studies.recipe import load_study, names
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "attentest"
 
-# What each part of the house may use; everything may use `refusal` and `notebook`.
+# What each part of the house may use; everything may use `refusal` and `notebook`. A dotted name is a part of its
+# own: what only lists experiments, or calibration, which audits models and is itself an experiment.
 MAY_IMPORT = {
     "refusal": set(),
     "notebook": set(),
     "shapes": set(),
     "references": set(),
-    "findings": {"references"},
+    "statistics": {"references"},
+    "findings": {"statistics"},
     "corpus": set(),
     "store": set(),
-    "engine": set(),
+    "bench.engine": set(),
     "studies": set(),
-    "model": {"corpus", "shapes", "findings"},
-    "evidence": {"model", "corpus", "shapes"},
-    "experiments": {"evidence", "model", "corpus", "shapes", "findings"},
-    "bench": {"experiments", "evidence", "model", "corpus", "findings", "store", "engine", "studies"},
-    "figures": {"findings", "store", "engine"},
-    "report": {"figures", "findings", "references", "store", "studies"},
-    "cli_shared": {"figures"},
-    "cli_corpora": {"cli_shared", "corpus", "figures"},
-    "web": {"report", "store"},
-    "live": {"bench", "evidence", "model", "corpus", "findings", "store"},
-    "auditor": {"experiments", "corpus", "findings", "model", "report"},
-    "cli_audit": {"auditor", "experiments", "cli_shared", "corpus", "figures", "report"},
-    "cli_results": {"cli_shared", "corpus", "figures", "report", "store"},
-    "cli_store": {"cli_shared", "figures", "report", "store"},
-    "cli_serve": {"cli_results", "cli_shared", "corpus", "live", "store", "web"},
+    "claims": {"statistics"},
+    "model": {"corpus", "shapes"},
+    "foreign": {"corpus", "model", "shapes"},
+    "constructed": {"corpus", "foreign", "model"},
+    "model.training": {"constructed", "corpus", "model", "shapes", "statistics"},
+    "fleet": {"corpus", "model", "model.training", "statistics"},
+    "evidence": {"corpus", "foreign", "model", "model.training", "shapes"},
+    "charts": {"experiments", "statistics"},
+    "experiments": {
+        *("charts", "corpus", "evidence", "foreign", "model", "model.training", "shapes", "statistics"),
+    },
+    "auditing": {
+        *("claims", "corpus", "evidence", "experiments", "experiments.cards", "experiments.catalogue"),
+        *("foreign", "model", "model.training", "statistics"),
+    },
+    "experiments.calibration": {
+        *("auditing", "charts", "claims", "constructed", "corpus", "experiments", "foreign", "model"),
+        "statistics",
+    },
+    "experiments.cards": {"claims", "experiments", "experiments.calibration", "statistics"},
+    "experiments.catalogue": {"experiments", "experiments.calibration", "statistics"},
+    "experiments.observers": {"experiments", "experiments.calibration"},
+    "charts.catalogue": {"charts", "experiments", "experiments.calibration"},
+    "bench": {
+        *("bench.engine", "claims", "corpus", "experiments", "experiments.catalogue"),
+        *("experiments.observers", "fleet", "model", "model.training", "statistics", "store", "studies"),
+    },
+    "compare": {"claims", "experiments", "experiments.catalogue", "statistics", "store", "studies"},
+    "gallery": {
+        *("charts", "charts.catalogue", "claims", "compare", "experiments", "experiments.calibration"),
+        *("experiments.cards", "experiments.catalogue", "references", "statistics", "store", "studies"),
+    },
+    "terminal": {"bench.engine", "compare", "gallery", "statistics", "store"},
+    "auditing.page": {"gallery"},
+    "auditing.api": {"auditing", "auditing.page", "claims", "corpus", "model"},
+    "live": {"bench", "corpus", "evidence", "experiments", "model", "store"},
+    "web": {"store"},
     "cli": {
-        "cli_audit",
-        "cli_corpora",
-        "cli_results",
-        "cli_serve",
-        "cli_shared",
-        "cli_store",
-        "bench",
-        "corpus",
-        "figures",
-        "store",
-        "studies",
+        *("auditing", "auditing.api", "auditing.page", "bench", "compare", "corpus", "gallery", "live"),
+        *("store", "terminal", "web"),
     },
     "__main__": {"cli"},
-    "__init__": {"auditor", "bench", "corpus", "model"},
+    "__init__": {"auditing.api", "bench", "corpus", "model.training"},
 }
 
 
+def part_of(module):
+    """The part a module belongs to: the longest name in the table that it is or lies below."""
+    names = module.split(".")
+    whole = [".".join(names[:depth]) for depth in range(len(names), 0, -1)]
+    return next((name for name in whole if name in MAY_IMPORT), names[0])
+
+
 def imports(path):
-    """The parts of the house this file uses, however and wherever it imports them."""
+    """The modules of the house this file uses, however and wherever it imports them."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):
             found |= {f"{node.module}.{name.name}" for name in node.names}
-    return {name.split(".")[1] for name in found if name.startswith("attentest.")}
+    return {name.removeprefix("attentest.") for name in found if name.startswith("attentest.")}
 
 
-def files_of(part):
-    return [file for file in (SOURCE / f"{part}.py", *SOURCE.glob(f"{part}/**/*.py")) if file.exists()]
+def modules():
+    """Every module of the house by its name below `attentest`."""
+    for path in SOURCE.rglob("*.py"):
+        inside = path.relative_to(SOURCE).with_suffix("")
+        yield ".".join(inside.parts).removesuffix(".__init__"), path
 
 
 @pytest.mark.parametrize("part", MAY_IMPORT)
-def test_imports_only_run_downhill(part):
-    files = [file for file in files_of(part) if file.relative_to(SOURCE).as_posix() not in CATALOGUES]
-    used = set().union(*(imports(file) for file in files)) - {part, "refusal", "notebook"}
-    assert files and used <= MAY_IMPORT[part]
-
-
-# They list what every experiment has; one in a folder of its own has its conclusion, cards and charts there.
-CATALOGUES = {"findings/conclusions.py", "findings/cards.py", "figures/charts.py", "report/calibration.py"}
-CATALOGUES |= {path.relative_to(SOURCE).as_posix() for path in SOURCE.glob("experiments/*/charts.py")}
+def test_imports_only_run_downhill_and_no_allowance_is_unused(part):
+    files = [path for module, path in modules() if part_of(module) == part]
+    used = {part_of(name) for file in files for name in imports(file)} - {part, "refusal", "notebook"}
+    assert files and used == MAY_IMPORT[part] - {"refusal", "notebook"}
 
 
 def test_every_part_of_the_house_is_in_the_table():
-    parts = {path.name.removesuffix(".py") for path in SOURCE.iterdir() if not path.name.startswith("__")}
-    assert parts - {"py.typed", "references.bib"} <= set(MAY_IMPORT)
+    assert {part_of(module) for module, _ in modules()} == set(MAY_IMPORT)
 
 
 @pytest.mark.parametrize(
@@ -110,21 +129,21 @@ def test_every_part_of_the_house_is_in_the_table():
 def test_no_way_of_writing_an_import_escapes(written, tmp_path):
     path = tmp_path / "file.py"
     path.write_text(written)
-    assert imports(path) == {"bench"}
+    assert {part_of(name) for name in imports(path)} == {"bench"}
 
 
-GALLERY = ["attentest.store.store", "attentest.findings.conclusions", "attentest.figures.documents"]
-GALLERY += ["attentest.figures.comparisons", "attentest.figures.formats", "attentest.report.compare"]
-GALLERY += ["attentest.report.extra", "attentest.report.folder", "attentest.cli_results"]
-GALLERY += ["attentest.report.export", "attentest.store.importing", "attentest.cli_store"]
-GALLERY += ["attentest.experiments.calibration.table", "attentest.findings.calibrated"]
-GALLERY += ["attentest.web.server", "attentest.web.site", "attentest.cli_serve"]
-DRAWN = ["attentest.figures.charts", "attentest.report.site"]  # these need the extra `web`, too
+GALLERY = ["attentest.store.store", "attentest.experiments.catalogue", "attentest.terminal.documents"]
+GALLERY += ["attentest.terminal.comparisons", "attentest.compare.formats", "attentest.compare.table"]
+GALLERY += ["attentest.gallery.extra", "attentest.gallery.folder", "attentest.cli.results"]
+GALLERY += ["attentest.gallery.export", "attentest.store.importing", "attentest.cli.store"]
+GALLERY += ["attentest.experiments.calibration.table", "attentest.claims.calibrated"]
+GALLERY += ["attentest.web.server", "attentest.web.site", "attentest.cli.serve"]
+DRAWN = ["attentest.charts.catalogue", "attentest.gallery.site"]  # these need the extra `web`, too
 
 
 @pytest.mark.parametrize(
     ("module", "loads_torch"),
-    [(m, False) for m in (*GALLERY, *DRAWN, "attentest", "attentest.cli", "attentest.bench.conclusion")]
+    [(m, False) for m in (*GALLERY, *DRAWN, "attentest", "attentest.cli.main", "attentest.bench.conclusion")]
     + [("attentest.model.seam", True)],  # the check can see torch when torch is there
 )
 def test_the_gallery_opens_without_torch(module, loads_torch):
@@ -192,17 +211,7 @@ def test_no_generator_yields_inside_a_gradient_mode():
 def test_only_the_edges_import_late():
     late = []
     for path in SOURCE.rglob("*.py"):
-        if path.name in (
-            "cli.py",
-            "cli_audit.py",
-            "cli_corpora.py",
-            "cli_results.py",
-            "cli_serve.py",
-            "cli_shared.py",
-            "cli_store.py",
-            "__init__.py",
-            "__main__.py",
-        ):
+        if path.parent.name == "cli" or path.parent == SOURCE and path.name.startswith("__"):
             continue
         for function in ast.walk(ast.parse(path.read_text())):
             if isinstance(function, ast.FunctionDef):

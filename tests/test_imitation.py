@@ -10,24 +10,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attentest as at
+from attentest.bench.checkpoint import Kept
 from attentest.bench.corpora import corpus_cell
-from attentest.bench.kept import Kept
 from attentest.bench.plan import Planner
 from attentest.bench.subjects import said_in
 from attentest.bench.verbs import run_study
 from attentest.bench.work import do
 from attentest.corpus.files import to_files
-from attentest.experiments.catalogue import EXPERIMENTS
+from attentest.experiments.catalogue import CONCLUSIONS, Conclusion
 from attentest.experiments.contract import AbstractExperiment
-from attentest.findings.comparison import jensen_shannon
-from attentest.findings.conclusions import CONCLUSIONS, Conclusion
+from attentest.experiments.observers import EXPERIMENTS
 from attentest.model.config import ModelConfig
-from attentest.model.imitation import Imitation, Said, kullback_leibler, said
-from attentest.model.keeping import BestOnDev, BestOnDevThenLoss, LowestLoss
 from attentest.model.losses import Loss
 from attentest.model.text_rows import text_rows
-from attentest.model.training import Training
+from attentest.model.training.imitation import Imitation, Said, kullback_leibler, said
+from attentest.model.training.loop import Training
+from attentest.model.training.selection import BestOnDev, BestOnDevThenLoss, LowestLoss
 from attentest.refusal import Refusal
+from attentest.statistics.comparison import jensen_shannon
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import attentest as at
-from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Example
 from attentest.corpus.marks import RATIONALE
+from attentest.model.batch import IndexedSplit
 from attentest.model.config import ModelConfig
 from attentest.model.impermissible import Impermissible, marks
 from attentest.model.text_rows import text_rows
-from attentest.model.training import Training
+from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
 from tests.toys import WORDS, in_double, toy_batch, toy_corpus, toy_model
 

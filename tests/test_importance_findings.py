@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attentest.findings import importance
+from attentest.experiments.importance import conclude as importance
 from attentest.refusal import Refusal
 from tests.observed import concluded, importance_rows, importance_texts, one
 

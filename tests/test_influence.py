@@ -9,18 +9,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attentest.evidence import influence as influence_module
-from attentest.evidence import influence_recurrent
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.hidden_importance import hidden_gradient, hidden_leave_one_out
-from attentest.evidence.influence import Positions, influence, jacobian
-from attentest.findings.comparison import kendall
-from attentest.model.attention import ATTENTIONS, LAST_STATE
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances import influence as influence_module
+from attentest.evidence.importances import influence_recurrent
+from attentest.evidence.importances.hidden_importance import hidden_gradient, hidden_leave_one_out
+from attentest.evidence.importances.influence import Positions, influence, jacobian
 from attentest.model.catalogue import ENCODERS
-from attentest.model.decoder import distribution
 from attentest.model.divergence import total_variation
-from attentest.model.projection import Projection
+from attentest.model.networks.attention import ATTENTIONS, LAST_STATE
+from attentest.model.networks.decoder import distribution
+from attentest.model.networks.projection import Projection
 from attentest.refusal import Refusal
+from attentest.statistics.comparison import kendall
 from tests.toys import in_double, toy_batch, toy_corpus, toy_model
 
 ROAD = {"average": "token-wise", "mlp": "token-wise", "identity": "token-wise", "bilstm": "recurrent"}

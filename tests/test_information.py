@@ -9,17 +9,17 @@ import pytest
 import torch
 
 from attentest.corpus.catalogue import load_corpus
-from attentest.evidence.ranked import ranked
-from attentest.experiments.by_rank import FEW_RANKS, SMALL, TOO_SMALL
+from attentest.evidence.information.ranked import ranked
 from attentest.experiments.contract import Sources, Subject
-from attentest.experiments.information import Information
-from attentest.findings import information
-from attentest.findings.cards_information import INFORMATION_CARDS
-from attentest.findings.comparison import mutual_information, normalised_entropy
-from attentest.findings.information import ABSENT, LISTS, NO_ORDER, NOT_A_NUMBER, SHORT
-from attentest.findings.of_models import Measured, Number, of_models
-from attentest.model.teach import train
+from attentest.experiments.information import conclude as information
+from attentest.experiments.information.cards import INFORMATION_CARDS
+from attentest.experiments.information.conclude import ABSENT, LISTS, NO_ORDER, NOT_A_NUMBER, SHORT
+from attentest.experiments.information.observe import Information
+from attentest.experiments.shared.by_rank import FEW_RANKS, SMALL, TOO_SMALL
+from attentest.model.training.train import train
 from attentest.refusal import Refusal
+from attentest.statistics.comparison import mutual_information, normalised_entropy
+from attentest.statistics.of_models import Measured, Number, of_models
 from attentest.store.tables import from_parquet, to_parquet
 from tests.observed import concluded, one
 from tests.observed_information import information_rows, information_texts, left_out

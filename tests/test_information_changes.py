@@ -14,30 +14,30 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from attentest.bench.plan import Planner
-from attentest.experiments.ablated import fixed_attention, fixed_representation
-from attentest.experiments.by_rank import FEW_RANKS
+from attentest.claims.claims import Claim, verdict
 from attentest.experiments.contract import Subject
-from attentest.experiments.information import Information
-from attentest.experiments.information_ablation import InformationAblation
-from attentest.experiments.information_sensitivity import (
+from attentest.experiments.information import conclude as information
+from attentest.experiments.information.observe import Information
+from attentest.experiments.information_ablation import conclude as ablation
+from attentest.experiments.information_ablation.observe import InformationAblation
+from attentest.experiments.information_sensitivity import conclude as sensitivity
+from attentest.experiments.information_sensitivity.observe import (
     CHANNELS,
     MEASURED,
     NOISE_OFF,
     NOISE_ON,
     InformationSensitivity,
 )
-from attentest.findings import information
-from attentest.findings import information_ablation as ablation
-from attentest.findings import information_sensitivity as sensitivity
-from attentest.findings.claims import Claim, verdict
-from attentest.findings.flatness import Flatness, flatness_finding, spearman
-from attentest.findings.orders import FEW_TEXTS, LITTLE, Order, lost, sign_test
-from attentest.model.building import build
+from attentest.experiments.shared.ablated import fixed_attention, fixed_representation
+from attentest.experiments.shared.by_rank import FEW_RANKS
+from attentest.experiments.shared.orders import FEW_TEXTS, LITTLE, Order, lost, sign_test
 from attentest.model.config import ModelConfig
-from attentest.model.drawn import RANDOM, drawn_guide
-from attentest.model.files import from_files, to_files
-from attentest.model.training import Training
+from attentest.model.networks.random_weights import RANDOM, drawn_guide
+from attentest.model.training.building import build
+from attentest.model.training.files import from_files, to_files
+from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
+from attentest.statistics.flatness import Flatness, flatness_finding, spearman
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet, to_parquet
 from attentest.studies.recipe import load_study

@@ -9,14 +9,14 @@ import torch
 from torch.nn import functional
 
 from attentest.bench.plan import spelled
-from attentest.corpus.batch import IndexedSplit, buckets
-from attentest.evidence import joint_explainer
-from attentest.evidence.joint_explainer import JointExplainer, Listener, Together, Told
-from attentest.evidence.laypeople import BATCH, RATE
-from attentest.experiments.communication import Communication
-from attentest.experiments.explained_split import ExplainedSplit
-from attentest.experiments.game import joint_messages
-from attentest.findings import communication
+from attentest.evidence.game import joint_explainer
+from attentest.evidence.game.joint_explainer import JointExplainer, Listener, Together, Told
+from attentest.evidence.game.laypeople import BATCH, RATE
+from attentest.experiments.communication import conclude as communication
+from attentest.experiments.communication.game import joint_messages
+from attentest.experiments.communication.observe import Communication
+from attentest.experiments.shared.explained_split import ExplainedSplit
+from attentest.model.batch import IndexedSplit, buckets
 from tests.observed import concluded, one
 from tests.observed_communication import communication_texts
 from tests.test_communication import QUICK, be_nan, columns_of, observed, planted_game, say_one

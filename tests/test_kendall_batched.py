@@ -12,10 +12,10 @@ from scipy import stats
 
 from attentest.evidence.concordance import concordant as on_tensors
 from attentest.evidence.concordance import count_on
-from attentest.findings import rank_agreement
-from attentest.findings.comparison import kendall
-from attentest.findings.rank_agreement import SIGNIFICANT, concordance, kendalls, significant
 from attentest.refusal import Refusal
+from attentest.statistics import rank_agreement
+from attentest.statistics.comparison import kendall
+from attentest.statistics.rank_agreement import SIGNIFICANT, concordance, kendalls, significant
 
 unhurried = settings(deadline=None, max_examples=60)
 vectors = st.integers(1, 12).flatmap(

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attentest.bench.kept import Kept
+from attentest.bench.checkpoint import Kept
 from attentest.bench.verbs import run_study
 from attentest.store.store import Store
 from tests.test_engine import is_gone

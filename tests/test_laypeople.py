@@ -6,10 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attentest.evidence import laypeople
-from attentest.evidence.gliding_adam import GlidingAdam
-from attentest.evidence.laypeople import BATCH, EPOCHS, PATIENCE, RATE, Laypeople, taught
-from attentest.evidence.messages import Messages, by_chance, counted, places, ranks
+from attentest.evidence.game import laypeople
+from attentest.evidence.game.gliding_adam import GlidingAdam
+from attentest.evidence.game.laypeople import BATCH, EPOCHS, PATIENCE, RATE, Laypeople, taught
+from attentest.evidence.game.messages import Messages, by_chance, counted, places, ranks
 from attentest.refusal import Refusal
 
 LENGTHS = np.array([3, 1, 4])

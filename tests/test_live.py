@@ -8,17 +8,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attentest import live as module
-from attentest.bench.typed import LONGEST, READINGS
-from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.document import Document
 from attentest.corpus.preparation import Preparation, prepare_one
-from attentest.evidence.adversary import strongest_adversary
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.gradient import gradients
-from attentest.live import MODELS, PATIENCE, Live
-from attentest.model.decoder import distribution
+from attentest.evidence.adversary.strongest import strongest_adversary
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.gradient import gradients
+from attentest.live import answers as module
+from attentest.live.answers import MODELS, PATIENCE, Live
+from attentest.live.session import LONGEST, READINGS
+from attentest.model.batch import IndexedSplit
 from attentest.model.divergence import jensen_shannon, total_variation
+from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
 from attentest.store.store import Store
 from tests.serving import KINDS, TEXT, put_kind, put_model

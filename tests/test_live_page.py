@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from attentest.live import Live
+from attentest.live.answers import Live
 from attentest.store.store import Store
 from attentest.web.guard import Guard
 from tests.browser import chromium, patient_page, until

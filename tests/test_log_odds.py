@@ -15,23 +15,24 @@ import attentest as at
 from attentest.bench.plan import Planner
 from attentest.bench.subjects import reading_rows
 from attentest.bench.work import do
-from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.vocabulary import PAD, RESERVED, Vocabulary
-from attentest.experiments.catalogue import experiment
 from attentest.experiments.contract import Sources, Subject
-from attentest.experiments.log_odds import LogOdds, impose
-from attentest.findings import comparison, performance
-from attentest.findings.log_odds import conclude
-from attentest.model.building import build
+from attentest.experiments.log_odds.conclude import conclude
+from attentest.experiments.log_odds.observe import LogOdds, impose
+from attentest.experiments.observers import experiment
+from attentest.experiments.performance import conclude as performance
+from attentest.model.batch import IndexedSplit
 from attentest.model.config import ModelConfig
 from attentest.model.divergence import jensen_shannon
-from attentest.model.files import load, save
-from attentest.model.log_odds import FUNCTION_WORDS, fit_strengths
 from attentest.model.losses import Loss
+from attentest.model.networks.log_odds import FUNCTION_WORDS, fit_strengths
 from attentest.model.reader import readings
-from attentest.model.training import Training
+from attentest.model.training.building import build
+from attentest.model.training.files import load, save
+from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
+from attentest.statistics import comparison
 from attentest.store.tables import from_parquet
 from tests.test_study import InMemory, interrupted_after
 from tests.toys import toy_batch, toy_corpus, toy_model

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from attentest.evidence.adversary import strongest_adversary
-from attentest.evidence.matched import best_permutation, capped
-from attentest.evidence.portions import Slab, best_linear, turned
+from attentest.evidence.adversary.capped_simplex import Slab, best_linear, turned
+from attentest.evidence.adversary.matched import best_permutation, capped
+from attentest.evidence.adversary.strongest import strongest_adversary
 from attentest.model.divergence import jensen_shannon
 from attentest.refusal import Refusal
 

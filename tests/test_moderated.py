@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 from scipy.special import polygamma
 
-from attentest.findings.moderated import (
+from attentest.statistics.moderated import (
     INPUTS,
     LEAST_CELLS,
     TABLE,

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from attentest.corpus import adr, cnn, eraser, imdb, mimic, reviews, snli
-from attentest.corpus.archive import ANY, Archive
 from attentest.corpus.catalogue import CORPORA, fingerprint, load_corpus
+from attentest.corpus.fetch.archive import ANY, Archive
 from attentest.corpus.preparation import Preparation, prepare
+from attentest.corpus.readers import adr, cnn, eraser, imdb, mimic, reviews, snli
 from attentest.corpus.shelf import describe, entries
 from attentest.refusal import Refusal
 from tests.test_readers import REVIEWS, TREES, packed

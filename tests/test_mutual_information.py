@@ -12,15 +12,15 @@ from scipy import stats
 from sklearn.cluster import KMeans
 from sklearn.feature_selection import mutual_info_classif
 
-from attentest.evidence.neighbours import neighbours
-from attentest.evidence.quantisation import _seeds, k_means, nearest, rank_symbols, small_share
-from attentest.evidence.ranked import output_symbols
-from attentest.findings.comparison import mutual_information, weighted_kendall
-from attentest.findings.neighbours import nearest_neighbour
-from attentest.findings.ranking_null import dealt, p_value, scipy_tau, weighted_tau
-from attentest.findings.ranks import depth
-from attentest.findings.tables import entropy, floors, miller_madow, plug_in, standard_error, tables
+from attentest.evidence.information.neighbours import neighbours
+from attentest.evidence.information.quantisation import _seeds, k_means, nearest, rank_symbols, small_share
+from attentest.evidence.information.ranked import output_symbols
 from attentest.refusal import Refusal
+from attentest.statistics.comparison import mutual_information, weighted_kendall
+from attentest.statistics.neighbours import nearest_neighbour
+from attentest.statistics.ranking_null import dealt, p_value, scipy_tau, weighted_tau
+from attentest.statistics.ranks import depth
+from attentest.statistics.tables import entropy, floors, miller_madow, plug_in, standard_error, tables
 
 
 def seeded(seed=0):
@@ -195,7 +195,7 @@ def test_single_precision_finds_the_same_neighbours_of_hidden_states():
 def test_neighbours_in_pieces_are_neighbours_at_once(monkeypatch):
     vectors, own = blobs(90, 9)
     whole = neighbours(vectors, torch.tensor(own % 3))
-    monkeypatch.setattr("attentest.evidence.neighbours.CELLS", 700)
+    monkeypatch.setattr("attentest.evidence.information.neighbours.CELLS", 700)
     pieces = neighbours(vectors, torch.tensor(own % 3))
     assert all((a == b).all() for a, b in zip(whole, pieces, strict=True))
 

@@ -16,11 +16,11 @@ import torch
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.experiments.contract import Sources, Subject
-from attentest.experiments.importance import Importance
-from attentest.findings import importance
-from attentest.model.building import build
+from attentest.experiments.importance import conclude as importance
+from attentest.experiments.importance.observe import Importance
 from attentest.model.config import ModelConfig
 from attentest.model.protocol import resolved
+from attentest.model.training.building import build
 from tests.observed import concluded, one
 
 ENCODERS = ("bilstm", "cnn")

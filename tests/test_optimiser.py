@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from attentest.model.optimiser import RowAdam
+from attentest.model.training.optimiser import RowAdam
 
 
 def gradients(steps, rows=6, width=3, seed=0):

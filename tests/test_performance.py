@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from sklearn import metrics
 
-from attentest.findings import performance
-from attentest.findings.performance import scores
-from attentest.findings.record import to_frame
+from attentest.experiments.performance import conclude as performance
+from attentest.statistics.record import to_frame
+from attentest.statistics.scores import scores
 
 
 def concluded(rows):

@@ -16,8 +16,8 @@ from attentest.evidence.permutation import (
     shared_orders,
 )
 from attentest.experiments.contract import Sources, Subject
-from attentest.experiments.permutation import Permutation
-from attentest.model.decoder import distribution
+from attentest.experiments.permutation.observe import Permutation
+from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
 from tests.toys import toy_batch, toy_corpus, toy_model
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attentest.evidence.permutation import permuted
-from attentest.findings.permutation import permutation_moments
+from attentest.experiments.permutation.conclude import permutation_moments
 from attentest.refusal import Refusal
 
 DRAWS = 20_000

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attentest.corpus.document import Document
-from attentest.corpus.planted import CUES, KEYS, PLANTINGS, VALUES, Planting, documents, planted
+from attentest.corpus.generators.planted import CUES, KEYS, PLANTINGS, VALUES, Planting, documents, planted
 from attentest.refusal import Refusal
 
 Documents = Sequence[Document]

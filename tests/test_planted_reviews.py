@@ -25,10 +25,17 @@ from attentest.corpus.catalogue import fingerprint, load_corpus
 from attentest.corpus.document import Document
 from attentest.corpus.example import Example
 from attentest.corpus.files import from_files, to_files
-from attentest.corpus.planted_reviews import MEANINGS, ReviewSettings, review_documents
+from attentest.corpus.generators.planted_reviews import MEANINGS, ReviewSettings, review_documents
+from attentest.corpus.generators.review_lexicon import DOMAINS, ELSEWHERE, GRADES, NEGATORS, SLOTS
+from attentest.corpus.generators.review_rule import (
+    LABELS,
+    Cue,
+    contributions,
+    cues_of,
+    deletion_effects,
+    score,
+)
 from attentest.corpus.preparation import Preparation, prepare
-from attentest.corpus.review_lexicon import DOMAINS, ELSEWHERE, GRADES, NEGATORS, SLOTS
-from attentest.corpus.review_rule import LABELS, Cue, contributions, cues_of, deletion_effects, score
 from attentest.corpus.variants import DEFAULTS
 from attentest.corpus.words import tokenise
 from attentest.refusal import Refusal

@@ -10,10 +10,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attentest.evidence import adversary, polytopes
-from attentest.evidence.adversary import strongest_adversary
-from attentest.evidence.polytopes import Text
-from attentest.evidence.slab import slab
+from attentest.evidence.adversary import strongest as adversary
+from attentest.evidence.adversary.polytopes import Text
+from attentest.evidence.adversary.slab import slab
+from attentest.evidence.adversary.strongest import polytopes, strongest_adversary
 from attentest.model.divergence import attainable, jensen_shannon, total_variation
 from tests.test_adversary import assert_sound, no_road, simplex_grid, texts
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from attentest.engine.contract import Event
-from attentest.figures.progress import ProgressBars
+from attentest.bench.engine.contract import Event
 from attentest.store.cell import Cell
+from attentest.terminal.progress import ProgressBars
 
 SAID = {"epoch": 1, "epochs": 2, "fraction": 0.5, "loss": 0.1, "dev": 0.9}
 

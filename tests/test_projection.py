@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from attentest.model.projection import (
+from attentest.model.networks.projection import (
     PROJECTIONS,
     Projection,
     entmax15,

@@ -13,25 +13,25 @@ from safetensors.torch import load as load_tensors
 from torch import nn
 
 import attentest as at
+from attentest.auditing.digest import audited_digest
 from attentest.bench import verbs
+from attentest.bench.checkpoint import Kept
 from attentest.bench.conclusion import conclude_all, list_cells
-from attentest.bench.kept import Kept
 from attentest.bench.plan import Planner
 from attentest.bench.verbs import run_one, run_study, train_one
 from attentest.bench.work import device_of
-from attentest.cli import run
-from attentest.experiments.audit.digest import audited_digest
-from attentest.findings.claims import Claim
-from attentest.findings.judging import Evidence, judged
-from attentest.model.adapter import AdaptedModel
+from attentest.claims.claims import Claim
+from attentest.claims.judging import Evidence, judged
+from attentest.cli.main import run
+from attentest.compare.points import grid_points, of_one_device, told_apart
+from attentest.compare.stored import Stored
+from attentest.compare.table import told_apart as told_apart_in_tables
+from attentest.compare.verdicts import command
+from attentest.foreign.adapter import AdaptedModel
+from attentest.gallery.sections import _made
 from attentest.model.config import ModelConfig
-from attentest.model.provenance import parameters_digest, placed
+from attentest.model.training.provenance import parameters_digest, placed
 from attentest.refusal import Refusal
-from attentest.report.compare import told_apart as told_apart_in_tables
-from attentest.report.points import grid_points, of_one_device, told_apart
-from attentest.report.sections import _made
-from attentest.report.stored import Stored
-from attentest.report.verdicts import command
 from attentest.store.cell import Cell
 from attentest.store.provenance import SEVERAL, UNMARKED, Provenance
 from attentest.store.store import Store

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
-from attentest.evidence import quantisation, quantisation_together
-from attentest.evidence.quantisation import _lloyd, k_means, nearest, rank_symbols, small_share
-from attentest.evidence.quantisation_together import Codebooks, lloyd, tightest
-from attentest.evidence.ranked import output_symbols
-from attentest.evidence.seeding import seeds
+from attentest.evidence.information import quantisation, quantisation_together
+from attentest.evidence.information.quantisation import _lloyd, k_means, nearest, rank_symbols, small_share
+from attentest.evidence.information.quantisation_together import Codebooks, lloyd, tightest
+from attentest.evidence.information.ranked import output_symbols
+from attentest.evidence.information.seeding import seeds
 from attentest.model.precision import full_precision
 from attentest.refusal import Refusal
 

@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from attentest.findings.comparison import kendall, mutual_information, weighted_kendall
 from attentest.refusal import Refusal
+from attentest.statistics.comparison import kendall, mutual_information, weighted_kendall
 
 unhurried = settings(deadline=None, max_examples=60)  # the first call compiles the shape checks
 tied = st.lists(st.integers(-3, 3).map(float), min_size=2, max_size=25)

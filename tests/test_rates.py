@@ -12,18 +12,18 @@ from attentest.bench.corpora import stored_corpus
 from attentest.bench.plan import Planner
 from attentest.bench.subjects import load_model, said_in
 from attentest.bench.work import do
-from attentest.corpus.batch import IndexedSplit
-from attentest.experiments.frozen_adversary import FrozenAdversary
-from attentest.findings import frozen_adversary
-from attentest.findings.attention_rate import chosen_rate
-from attentest.model.building import build
+from attentest.experiments.frozen_adversary import conclude as frozen_adversary
+from attentest.experiments.frozen_adversary.observe import FrozenAdversary
+from attentest.experiments.shared.attention_rate import chosen_rate
+from attentest.model.batch import IndexedSplit
 from attentest.model.config import ModelConfig
 from attentest.model.divergence import jensen_shannon
-from attentest.model.imitation import Imitation, said
-from attentest.model.rates import best, candidates, imitation_loss, merit, named, settled
-from attentest.model.teach import train
 from attentest.model.text_rows import text_rows
-from attentest.model.training import Training
+from attentest.model.training.building import build
+from attentest.model.training.imitation import Imitation, said
+from attentest.model.training.loop import Training
+from attentest.model.training.train import train
+from attentest.model.training.tuning import best, candidates, imitation_loss, merit, named, settled
 from attentest.refusal import Refusal
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study
@@ -162,7 +162,7 @@ def test_a_choice_is_a_cell_beside_the_cells_it_chooses_from(store):
 
 
 def test_every_adversary_chooses_its_own_rate_and_rows_name_it(store, monkeypatch):
-    monkeypatch.setattr("attentest.experiments.trained_adversary.EPOCHS", 1)
+    monkeypatch.setattr("attentest.experiments.trained_adversary.observe.EPOCHS", 1)
     planner = Planner(store)
     corpus = planner.corpus("planted-keyword")
     config, where = planner.resolve(

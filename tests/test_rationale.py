@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attentest.auditing.questions import BUDGETS, QUESTIONS, Auditing
+from attentest.auditing.subject import Audited
 from attentest.corpus.catalogue import load_corpus
-from attentest.corpus.rationale import positions, rationales
-from attentest.corpus.registered import register
-from attentest.corpus.table import read_table
+from attentest.corpus.tables.rationale import positions, rationales
+from attentest.corpus.tables.registered import register
+from attentest.corpus.tables.table import read_table
 from attentest.corpus.words import tokenise
-from attentest.experiments.audit.questions import BUDGETS, QUESTIONS, Auditing
-from attentest.experiments.audit.subject import Audited
-from attentest.model.adapter import AdaptedModel
+from attentest.foreign.adapter import AdaptedModel
 from attentest.refusal import Refusal
 from tests.planted_models import LABELS, Planted, planted_texts
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from attentest.corpus.example import Example
 from attentest.corpus.raw_text import query_text, text_and_spans
 from attentest.corpus.words import tokenise, word_spans
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.explainers import Effort, explain
-from attentest.evidence.faithfulness import faithfulness
-from attentest.model.transformer_loading import adopt
-from attentest.model.transformer_model import TransformerModel
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.catalogue import Effort, explain
+from attentest.evidence.importances.faithfulness import faithfulness
+from attentest.foreign.loading import adopt
+from attentest.foreign.transformer import TransformerModel
 from attentest.refusal import Refusal
 from tests.families import FAMILIES, LABELS, RAW, seeded, tiny, tokenizer, trained_pieces, transformers
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from attentest.corpus import babi, imdb, newsgroups, sst
-from attentest.corpus.archive import Archive
 from attentest.corpus.catalogue import CORPORA, load_corpus
+from attentest.corpus.fetch.archive import Archive
 from attentest.corpus.preparation import Preparation, prepare
+from attentest.corpus.readers import babi, imdb, newsgroups, sst
 from attentest.corpus.single import one_review
 from attentest.refusal import Refusal
 

@@ -5,11 +5,11 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attentest.model import encoders, recurrence, recurrence_gpu
-from attentest.model.encoders import OWN_ROAD_FROM, Recurrent
+from attentest.fleet.recurrence_stacked import StackedLSTM
+from attentest.model.networks import encoders, recurrence, recurrence_gpu
+from attentest.model.networks.encoders import OWN_ROAD_FROM, Recurrent
+from attentest.model.networks.recurrence import BidirectionalLSTM, reversal
 from attentest.model.precision import fast_products, full_precision
-from attentest.model.recurrence import BidirectionalLSTM, reversal
-from attentest.model.recurrence_stacked import StackedLSTM
 
 
 def by_torch(encoder, rows, places, present):

@@ -10,16 +10,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attentest.evidence import first_flip, removal
-from attentest.evidence.decisions import attended, in_double, overtaken, predicted, without
-from attentest.evidence.first_flip import first_flips
 from attentest.evidence.permutation import orders
-from attentest.evidence.removal import smallest_flip
-from attentest.evidence.removal_orders import by_differentiating, in_closed_form, largest_first, rankings
+from attentest.evidence.removal import smallest as removal
+from attentest.evidence.removal.decisions import attended, in_double, overtaken, predicted, without
+from attentest.evidence.removal.first_flip import first_flips
+from attentest.evidence.removal.orders import by_differentiating, in_closed_form, largest_first, rankings
+from attentest.evidence.removal.smallest import first_flip, smallest_flip
 from attentest.experiments.contract import Sources, Subject
-from attentest.experiments.removal import Removal
-from attentest.findings.removal import COLUMNS, RANKINGS
-from attentest.model.selection import selected
+from attentest.experiments.removal.conclude import COLUMNS, RANKINGS
+from attentest.experiments.removal.observe import Removal
+from attentest.model.subset import selected
 from attentest.refusal import Refusal
 from tests.toys import toy_batch, toy_corpus, toy_model
 

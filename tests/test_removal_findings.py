@@ -8,13 +8,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from attentest.findings import removal, single_weight
-from attentest.findings.cards import card
-from attentest.findings.interval import interval_of_statistic
-from attentest.findings.medians import weighted_median
-from attentest.findings.record import to_frame
-from attentest.findings.single_weight import mcnemar
+from attentest.experiments.cards import card
+from attentest.experiments.removal import conclude as removal
+from attentest.experiments.single_weight import conclude as single_weight
+from attentest.experiments.single_weight.conclude import mcnemar
 from attentest.refusal import Refusal
+from attentest.statistics.interval import interval_of_statistic
+from attentest.statistics.medians import weighted_median
+from attentest.statistics.record import to_frame
 from tests.observed import concluded, one
 from tests.observed_removals import removal_rows, removal_texts, single_weight_rows, single_weight_texts
 

@@ -19,27 +19,27 @@ pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
 
-from attentest.cli import run
-from attentest.figures.charts import MainNumber, main_numbers, to_svg
-from attentest.figures.formats import FORMATS
-from attentest.figures.pairs import decimal
-from attentest.findings import claims
-from attentest.findings.cards import CARDS
-from attentest.findings.claims import Claim, corrected, verdict
-from attentest.findings.conclusions import CONCLUSIONS
-from attentest.findings.moderated import by_priors
+from attentest.charts.catalogue import MainNumber, main_numbers, to_svg
+from attentest.claims import claims
+from attentest.claims.claims import Claim, corrected, verdict
+from attentest.cli.main import run
+from attentest.compare.formats import FORMATS
+from attentest.compare.pairs import decimal
+from attentest.compare.points import grid_points, told_apart
+from attentest.compare.stored import Stored
+from attentest.compare.table import compare
+from attentest.compare.verdicts import asks_for, command, judged
+from attentest.experiments.cards import CARDS
+from attentest.experiments.catalogue import CONCLUSIONS
+from attentest.gallery import extra, folder, pictures, site
+from attentest.gallery.folder import MARKER, checked, publish
+from attentest.gallery.lines import MAIN
+from attentest.gallery.pictures import FIGURES
+from attentest.gallery.sections import ASKS
+from attentest.gallery.site import build
+from attentest.gallery.texts import A_CLASS, MOST, most_opposed
 from attentest.refusal import Refusal
-from attentest.report import extra, folder, pictures, site
-from attentest.report.compare import compare
-from attentest.report.folder import MARKER, checked, publish
-from attentest.report.lines import MAIN
-from attentest.report.pictures import FIGURES
-from attentest.report.points import grid_points, told_apart
-from attentest.report.sections import ASKS
-from attentest.report.site import build
-from attentest.report.stored import Stored
-from attentest.report.texts import A_CLASS, MOST, most_opposed
-from attentest.report.verdicts import asks_for, command, judged
+from attentest.statistics.moderated import by_priors
 from attentest.store.store import Store
 from attentest.studies.recipe import load_study, names
 from attentest.studies.seed_deviations import load_seed_deviations

@@ -12,15 +12,16 @@ pytest.importorskip("vl_convert")
 
 import altair as alt
 
-from attentest.figures.chart_scatter import texts_scatter
-from attentest.figures.chart_style import nothing, to_svg
-from attentest.findings import information, orders
-from attentest.findings.conclusions import CONCLUSIONS
-from attentest.findings.estimates import estimates_alone
-from attentest.report import pictures, site
-from attentest.report.pictures_jain_wallace import JAIN_WALLACE
-from attentest.report.site import build
-from attentest.report.stored import Stored, StoredFinding
+from attentest.charts.scatter import texts_scatter
+from attentest.charts.style import nothing, to_svg
+from attentest.compare.stored import Stored, StoredFinding
+from attentest.experiments.catalogue import CONCLUSIONS
+from attentest.experiments.information import conclude as information
+from attentest.experiments.shared import orders
+from attentest.gallery import pictures, site
+from attentest.gallery.pictures_jain_wallace import JAIN_WALLACE
+from attentest.gallery.site import build
+from attentest.statistics.estimates import estimates_alone
 from attentest.store.store import Store
 from tests.gallery import put, put_corpus
 from tests.observed_information import ablation_rows, information_rows, sensitivity_rows

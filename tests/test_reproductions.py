@@ -15,7 +15,7 @@ import reproduction_blocks  # noqa: E402
 import reproduction_findings  # noqa: E402
 import reproductions  # noqa: E402
 
-from attentest.report.export import export_findings  # noqa: E402
+from attentest.gallery.export import export_findings  # noqa: E402
 from attentest.store.store import Store  # noqa: E402
 from tests.gallery import ROWS, put, put_corpus  # noqa: E402
 from tests.test_export import labelled  # noqa: E402

@@ -8,11 +8,10 @@ import pytest
 import torch
 from torch.nn import functional
 
-from attentest.evidence import search
-from attentest.evidence.adversary import strongest_adversary
-from attentest.evidence.search import PAIR_TERMS, PublishedSearch, road_to_output
-from attentest.model.decoder import distribution
+from attentest.evidence.adversary.search import PAIR_TERMS, PublishedSearch, road_to_output
+from attentest.evidence.adversary.strongest import search, strongest_adversary
 from attentest.model.divergence import attainable, jensen_shannon, total_variation
+from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
 from tests.toys import in_double, toy_batch, toy_corpus, toy_model
 

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 import torch
 
-from attentest.evidence.adversary import strongest_adversary
-from attentest.experiments.apart import other_seeds
-from attentest.experiments.seed_variance import SeedVariance
-from attentest.findings import seed_variance
-from attentest.findings.comparison import jensen_shannon, total_variation
+from attentest.evidence.adversary.strongest import strongest_adversary
+from attentest.experiments.seed_variance import conclude as seed_variance
+from attentest.experiments.seed_variance.observe import SeedVariance
+from attentest.experiments.shared.distance_to_base import other_seeds
 from attentest.model.config import ModelConfig
-from attentest.model.decoder import distribution
+from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
+from attentest.statistics.comparison import jensen_shannon, total_variation
 from tests.observed import concluded, one
 from tests.observed_wiegreffe_pinter import apart, observed, seed_variance_rows
 from tests.toys import toy_batch, toy_corpus

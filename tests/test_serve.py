@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from attentest.bench.typed import LONGEST
-from attentest.cli import run
-from attentest.cli_serve import _pages, serve
-from attentest.live import PATIENCE
+from attentest.cli.main import run
+from attentest.cli.serve import _pages, serve
+from attentest.gallery.folder import MARKER
+from attentest.live.answers import PATIENCE
+from attentest.live.session import LONGEST
 from attentest.refusal import Refusal
-from attentest.report.folder import MARKER
 from attentest.store.store import Store
 from attentest.web.application import ROUTES
 from attentest.web.contract import LARGEST
@@ -277,8 +277,8 @@ def test_it_says_its_address_serves_and_ends_with_ctrl_c(store, tmp_path):
 def test_the_pages_are_the_very_bytes_of_a_report(store, tmp_path, monkeypatch):
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
-    monkeypatch.setattr("attentest.report.pictures.FIGURES", {})  # to draw takes most of the time
-    monkeypatch.setattr("attentest.report.site.to_svg", lambda chart: "<svg/>")
+    monkeypatch.setattr("attentest.gallery.pictures.FIGURES", {})  # to draw takes most of the time
+    monkeypatch.setattr("attentest.gallery.site.to_svg", lambda chart: "<svg/>")
     put(store, "permutation", put_corpus(store))
     out, folder = tmp_path / "pages", tmp_path / "kept"
     folder.mkdir()

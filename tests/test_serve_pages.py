@@ -7,10 +7,10 @@ pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
 
-from attentest.findings.conclusions import CONCLUSIONS
-from attentest.findings.record import to_frame
-from attentest.report import pictures
-from attentest.report.site import build
+from attentest.experiments.catalogue import CONCLUSIONS
+from attentest.gallery import pictures
+from attentest.gallery.site import build
+from attentest.statistics.record import to_frame
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import to_parquet

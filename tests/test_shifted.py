@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from attentest.model.shifted import ShiftedSum
+from attentest.model.networks.shifted import ShiftedSum
 
 
 def by_slices(said):

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from attentest import notebook
 from attentest.bench.result import MOST, StudyResult
+from attentest.compare.table import SHOWN, Comparison
 from attentest.corpus.example import Corpus, Example
-from attentest.figures.heatmaps import Strip
-from attentest.figures.terminal import findings_table
-from attentest.findings.card import Card
-from attentest.findings.record import Finding
-from attentest.model.training import Record
-from attentest.report.compare import SHOWN, Comparison
-from attentest.report.texts import ShownText
+from attentest.gallery.heatmaps import Strip
+from attentest.gallery.texts import ShownText
+from attentest.model.training.loop import Record
+from attentest.statistics.card import Card
+from attentest.statistics.record import Finding
+from attentest.terminal.tables import findings_table
 from tests.toys import toy_corpus, toy_model
 
 SCRIPT = "<script>alert('1')</script>\"' onload=x"

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attentest.corpus.document import Document
-from attentest.corpus.simulated import OBJECTS, PEOPLE, PLACES, stories
+from attentest.corpus.generators.simulated import OBJECTS, PEOPLE, PLACES, stories
 from attentest.refusal import Refusal
 
 TASKS = (1, 2, 3)
@@ -228,7 +228,7 @@ def test_five_questions_of_as_many_facts_as_the_task_says_make_a_story(task: int
 def test_eleven_thousand_questions_of_task_1_take_less_than_two_seconds() -> None:
     # In an interpreter of its own, because the checking of types that tests switch on takes far longer.
     code = (
-        "import time; from attentest.corpus.simulated import stories; start = time.process_time();"
+        "import time; from attentest.corpus.generators.simulated import stories; start = time.process_time();"
         "assert sum(1 for _ in stories(1)) == 11_000; assert time.process_time() - start < 2"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from attentest.evidence.decisions import attended, in_double, predicted
-from attentest.evidence.removal_orders import rankings
-from attentest.evidence.single_removal import any_other, any_place, exchanged, single_removals, topmost
-from attentest.experiments.single_weight import SingleWeight
-from attentest.findings.comparison import jensen_shannon
-from attentest.findings.single_weight import COLUMNS, RANKINGS
-from attentest.model.decoder import distribution
+from attentest.evidence.removal.decisions import attended, in_double, predicted
+from attentest.evidence.removal.orders import rankings
+from attentest.evidence.removal.single import any_other, any_place, exchanged, single_removals, topmost
+from attentest.experiments.single_weight.conclude import COLUMNS, RANKINGS
+from attentest.experiments.single_weight.observe import SingleWeight
+from attentest.model.networks.decoder import distribution
+from attentest.statistics.comparison import jensen_shannon
 from tests.test_removal import MODELS, every, made, observed, seeded
 
 

@@ -13,16 +13,16 @@ from scipy import stats
 
 from attentest.bench.plan import Planner
 from attentest.bench.work import do
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.gradient import gradients
-from attentest.experiments.catalogue import experiment
-from attentest.experiments.sparsity import Sparsity, lambda_of, sweep
-from attentest.findings import sparsity
-from attentest.findings.cards_sparsity import SPARSITY_CARDS
-from attentest.findings.comparison import kendall, normalised_entropy
-from attentest.findings.sparsity import Sweep, of_means, spearman
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.gradient import gradients
+from attentest.experiments.observers import experiment
+from attentest.experiments.sparsity import conclude as sparsity
+from attentest.experiments.sparsity.cards import SPARSITY_CARDS
+from attentest.experiments.sparsity.conclude import Sweep, of_means, spearman
+from attentest.experiments.sparsity.observe import Sparsity, lambda_of, sweep
 from attentest.model.config import ModelConfig
 from attentest.refusal import Refusal
+from attentest.statistics.comparison import kendall, normalised_entropy
 from attentest.store.tables import from_parquet
 from tests.observed import concluded, one
 from tests.observed_meister import observed, sparsity_rows, sparsity_texts

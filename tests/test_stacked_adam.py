@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attentest.model.stacked_adam import StackedAdam
+from attentest.fleet.stacked_adam import StackedAdam
 
 RATES, DECAY = (1e-3, 1e-1, 0.0), {"weight": 0.1, "bias": 0.0}
 

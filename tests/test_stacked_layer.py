@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from attentest.model import stacked_layer as steps
+from attentest.fleet import stacked_layer as steps
+from attentest.fleet.stacked_layer import Look, add_and_norm, biased_relu
 from attentest.model.precision import full_precision
-from attentest.model.stacked_layer import Look, add_and_norm, biased_relu
 
 
 def drawn(*shape, **more):

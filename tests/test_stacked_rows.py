@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from attentest.model.optimiser import RowAdam
-from attentest.model.stacked_rows import StackedRows
+from attentest.fleet.stacked_rows import StackedRows
+from attentest.model.training.optimiser import RowAdam
 
 SETTINGS = {"lr": 0.05, "weight_decay": 0.01, "total_steps": 60}
 

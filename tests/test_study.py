@@ -18,23 +18,23 @@ import numpy as np
 import pytest
 import torch
 
+from attentest.bench.checkpoint import Kept, whole_steps
 from attentest.bench.conclusion import conclude_all, list_cells
-from attentest.bench.kept import Kept, whole_steps
 from attentest.bench.plan import Planner
 from attentest.bench.verbs import run_one, run_study, train_one
 from attentest.bench.work import attempt
-from attentest.experiments.catalogue import EXPERIMENTS
+from attentest.claims.claims import Claim
+from attentest.compare.points import grid_points
+from attentest.compare.stored import Stored
+from attentest.compare.verdicts import judged
+from attentest.experiments.cards import card
+from attentest.experiments.catalogue import CONCLUSIONS, Conclusion
 from attentest.experiments.contract import AbstractExperiment
-from attentest.findings.cards import card
-from attentest.findings.claims import Claim
-from attentest.findings.conclusions import CONCLUSIONS, Conclusion
-from attentest.findings.record import Finding
+from attentest.experiments.observers import EXPERIMENTS
 from attentest.model.config import ModelConfig
-from attentest.model.training import Training
+from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
-from attentest.report.points import grid_points
-from attentest.report.stored import Stored
-from attentest.report.verdicts import judged
+from attentest.statistics.record import Finding
 from attentest.store.cell import Cell, canonical
 from attentest.store.store import Store
 from attentest.studies.recipe import load_study

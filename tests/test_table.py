@@ -10,7 +10,7 @@ import math
 import pandas as pd
 import pytest
 
-from attentest.corpus.table import read_table
+from attentest.corpus.tables.table import read_table
 from attentest.refusal import Refusal
 
 ROWS = [

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from attentest.figures.terminal_charts import BLOCKS, HEIGHT, columns, paired_histograms
+from attentest.terminal.charts import BLOCKS, HEIGHT, columns, paired_histograms
 
 
 def eighths(lines, place):

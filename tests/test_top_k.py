@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attentest.findings.top_k import distance, overlap
 from attentest.refusal import Refusal
+from attentest.statistics.top_k import distance, overlap
 
 unhurried = settings(deadline=None, max_examples=100)
 scores = st.lists(st.integers(-2, 6).map(float), min_size=2, max_size=14)

@@ -9,16 +9,17 @@ import torch
 
 from attentest.bench.plan import Planner
 from attentest.bench.work import do
-from attentest.experiments.catalogue import experiment
-from attentest.experiments.trained_adversary import TrainedAdversary, sweep
-from attentest.findings import guided, trained_adversary
-from attentest.findings.cards import card
-from attentest.findings.claims import Claim
-from attentest.findings.comparison import jensen_shannon, total_variation
-from attentest.findings.trained_adversary import Plane, above_envelope
+from attentest.claims.claims import Claim
+from attentest.experiments.cards import card
+from attentest.experiments.guided import conclude as guided
+from attentest.experiments.observers import experiment
+from attentest.experiments.trained_adversary import conclude as trained_adversary
+from attentest.experiments.trained_adversary.conclude import Plane, above_envelope
+from attentest.experiments.trained_adversary.observe import TrainedAdversary, sweep
 from attentest.model.config import ModelConfig
-from attentest.model.decoder import distribution
+from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
+from attentest.statistics.comparison import jensen_shannon, total_variation
 from attentest.store.tables import from_parquet
 from attentest.studies.published import load_published
 from attentest.studies.recipe import load_study
@@ -195,7 +196,7 @@ def test_the_study_asks_for_what_is_measured():
 
 
 def test_two_experiments_share_their_adversary_and_it_looks_elsewhere(store, monkeypatch):
-    monkeypatch.setattr("attentest.experiments.trained_adversary.EPOCHS", 25)
+    monkeypatch.setattr("attentest.experiments.trained_adversary.observe.EPOCHS", 25)
     planner = Planner(store)
     corpus = planner.corpus("planted-keyword")
     do_all(planner, store, corpus)

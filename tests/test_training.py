@@ -7,14 +7,14 @@ import pytest
 import torch
 
 import attentest as at
-from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.vocabulary import Vocabulary
-from attentest.model.building import build
+from attentest.model.batch import IndexedSplit
 from attentest.model.catalogue import ENCODERS
 from attentest.model.config import ModelConfig
 from attentest.model.protocol import PROTOCOLS, resolved
 from attentest.model.reader import readings, split_logits
-from attentest.model.training import Training
+from attentest.model.training.building import build
+from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
 from tests.toys import toy_corpus, toy_model
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.gradient import gradients
+from attentest.evidence.adversary.search import NOISE, PublishedSearch
+from attentest.evidence.adversary.search_heads import search_heads
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.gradient import gradients
 from attentest.evidence.permutation import output_changes, permuted_logits, shared_orders
-from attentest.evidence.search import NOISE, PublishedSearch
-from attentest.evidence.search_heads import search_heads
-from attentest.model.decoder import distribution
 from attentest.model.divergence import attainable, jensen_shannon, total_variation
+from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
 from tests.families import examples, made, own_logits, seeded, tiny, tokenizer
 
@@ -82,7 +82,7 @@ def test_with_one_head_both_searches_are_one(monkeypatch):
         scores[reading.mask] = NOISE * drawn.to(scores)
         return scores.permute(0, 2, 1)[:, :, None].contiguous()
 
-    monkeypatch.setattr("attentest.evidence.search_heads._start", same_start)
+    monkeypatch.setattr("attentest.evidence.adversary.search_heads._start", same_start)
     found, twin = search.run(alone, one, rng=seeded()), search_heads(search, together, many, rng=seeded())
     torch.testing.assert_close(found.last, twin.last, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(found.best, twin.best, atol=1e-5, rtol=1e-4)

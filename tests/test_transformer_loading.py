@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attentest.model import transformer_editing
-from attentest.model.transformer_loading import adopt, load_transformer
-from attentest.model.transformer_model import longest_text
+from attentest.foreign import editing as transformer_editing
+from attentest.foreign.loading import adopt, load_transformer
+from attentest.foreign.transformer import longest_text
 from attentest.refusal import Refusal
 from tests.families import LABELS, examples, made, own_logits, tiny, tokenizer, transformers
 
@@ -193,7 +193,7 @@ def test_texts_of_nothing_and_half_pairs_are_refused():
 
 
 def test_without_the_library_everything_else_works_and_this_says_how(monkeypatch):
-    code = "import sys; sys.modules['transformers'] = None; import attentest.model.transformer_loading"
+    code = "import sys; sys.modules['transformers'] = None; import attentest.foreign.loading"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     monkeypatch.setattr(transformer_editing.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(Refusal, match=r"pip install 'attentest\[hf\]'"):

@@ -8,10 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attentest.model.decoder import distribution
-from attentest.model.transformer_editing import watching
-from attentest.model.transformer_flow import flows
-from attentest.model.transformer_maps import KINDS, attention_map, map_of
+from attentest.foreign.editing import watching
+from attentest.foreign.flow import flows
+from attentest.foreign.maps import KINDS, attention_map, map_of
+from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
 from tests.families import FAMILIES, examples, made
 

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attentest.corpus.example import Example
-from attentest.evidence.gradient import gradients
+from attentest.evidence.importances.gradient import gradients
 from attentest.evidence.permutation import output_changes
+from attentest.foreign.roads import Whole
+from attentest.foreign.rows import Portions
+from attentest.foreign.split import encode, units_of_offsets
 from attentest.model.reader import split_logits
-from attentest.model.selection import selected
-from attentest.model.transformer_roads import Whole
-from attentest.model.transformer_rows import Portions
-from attentest.model.transformer_split import encode, units_of_offsets
+from attentest.model.subset import selected
 from attentest.refusal import Refusal
 from tests.families import FAMILIES, examples, made, own_logits, seeded, tiny, tokenizer
 
@@ -62,7 +62,7 @@ def test_chunks_change_nothing_but_memory(layer, monkeypatch):
         reading = adopted.read(batch)
         given = torch.rand(4, 7, *reading.weights.shape[1:], generator=seeded(), dtype=torch.float64)
         together = adopted.decide(reading, given)
-        monkeypatch.setattr("attentest.model.transformer_roads.FLOATS", 1)
+        monkeypatch.setattr("attentest.foreign.roads.FLOATS", 1)
         torch.testing.assert_close(adopted.decide(reading, given), together)
 
 

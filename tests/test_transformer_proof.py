@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from attentest.model.transformer_editing import NAME, library, watching
-from attentest.model.transformer_proof import BY_HOOK, BY_INTERFACE, logits_of, proven
+from attentest.foreign.editing import NAME, library, watching
+from attentest.foreign.proof import BY_HOOK, BY_INTERFACE, logits_of, proven
 from attentest.refusal import Refusal
 from tests.families import FAMILIES, TEXTS, tiny, tokenizer, transformers
 

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attentest.experiments.uniform_baseline import UniformBaseline
-from attentest.findings import performance, uniform_baseline
-from attentest.findings.variants import Contest, seed_difference
+from attentest.experiments.performance import conclude as performance
+from attentest.experiments.shared.variants import Contest, seed_difference
+from attentest.experiments.uniform_baseline import conclude as uniform_baseline
+from attentest.experiments.uniform_baseline.observe import UniformBaseline
 from attentest.model.config import ModelConfig
 from tests.observed import concluded, one
 from tests.observed_wiegreffe_pinter import answers, observed, uniform_baseline_rows

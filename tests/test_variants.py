@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from attentest.bench.corpora import corpus_cell, prepare_corpus, stored_corpus
 from attentest.bench.verbs import run_study
-from attentest.cli import app
+from attentest.cli.main import app
 from attentest.corpus.catalogue import CORPORA, find_source, fingerprint, load_corpus
-from attentest.corpus.download import download_corpus
+from attentest.corpus.fetch.download import download_corpus
 from attentest.corpus.shelf import describe
 from attentest.corpus.variants import DEFAULTS, canonical_name
 from attentest.refusal import Refusal

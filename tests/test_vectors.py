@@ -15,23 +15,23 @@ from scipy import stats
 
 from attentest.bench.plan import Planner, points
 from attentest.bench.verbs import run_study
-from attentest.evidence.erasure import leave_one_out
-from attentest.evidence.gradient import gradients
+from attentest.compare.points import grid_points, told_apart
+from attentest.compare.stored import Stored
+from attentest.compare.verdicts import asks_for
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.gradient import gradients
 from attentest.experiments.contract import Sources, Subject
-from attentest.experiments.vectors import Vectors, mean_norm
-from attentest.figures.terminal import findings_table
-from attentest.findings.vectors import KEPT, choose_scales, conclude
-from attentest.model.attention import ATTENTIONS, Dot, scaled_dot, unscaled_dot
-from attentest.model.building import build
+from attentest.experiments.vectors.conclude import KEPT, choose_scales, conclude
+from attentest.experiments.vectors.observe import Vectors, mean_norm
 from attentest.model.config import ModelConfig
+from attentest.model.networks.attention import ATTENTIONS, Dot, scaled_dot, unscaled_dot
 from attentest.model.protocol import PROTOCOLS, SCALES, resolved
-from attentest.model.training import Training
+from attentest.model.training.building import build
+from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
-from attentest.report.points import grid_points, told_apart
-from attentest.report.stored import Stored
-from attentest.report.verdicts import asks_for
 from attentest.store.store import Store
 from attentest.studies.recipe import load_study
+from attentest.terminal.tables import findings_table
 from tests.observed import concluded, one
 from tests.observed_vectors import vector_texts
 from tests.toys import toy_batch, toy_corpus, toy_model

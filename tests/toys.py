@@ -2,13 +2,13 @@
 
 import torch
 
-from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.vocabulary import Vocabulary
-from attentest.model.building import build
+from attentest.model.batch import IndexedSplit
 from attentest.model.config import ModelConfig
-from attentest.model.encoders import OWN_ROAD_FROM
+from attentest.model.networks.encoders import OWN_ROAD_FROM
 from attentest.model.protocol import resolved
+from attentest.model.training.building import build
 
 WORDS = ("the", "a", "cat", "dog", "sat", "ran", "far", "home", "today", "never")
 LENGTHS = (5, 1, 9, 2, 4, 7)

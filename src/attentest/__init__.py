@@ -13,13 +13,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attentest.auditor import audit
+    from attentest.auditing.api import audit
     from attentest.bench.verbs import run_study as study
     from attentest.corpus.catalogue import load_corpus
     from attentest.corpus.example import Corpus, Example
-    from attentest.corpus.table import read_table
-    from attentest.model.files import load, save
-    from attentest.model.teach import train
+    from attentest.corpus.tables.table import read_table
+    from attentest.model.training.files import load, save
+    from attentest.model.training.train import train
     from attentest.refusal import Refusal
 
 __version__ = "0.1.0"
@@ -40,13 +40,13 @@ _HOME = {
     "Corpus": "attentest.corpus.example",
     "Example": "attentest.corpus.example",
     "Refusal": "attentest.refusal",
-    "audit": "attentest.auditor",
-    "load": "attentest.model.files",
+    "audit": "attentest.auditing.api",
+    "load": "attentest.model.training.files",
     "load_corpus": "attentest.corpus.catalogue",
-    "read_table": "attentest.corpus.table",
-    "save": "attentest.model.files",
+    "read_table": "attentest.corpus.tables.table",
+    "save": "attentest.model.training.files",
     "study": "attentest.bench.verbs",
-    "train": "attentest.model.teach",
+    "train": "attentest.model.training.train",
 }
 
 

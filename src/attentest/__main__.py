@@ -10,7 +10,7 @@ def main() -> None:
     """Run the command line; threads are pinned before torch is imported, since idle ones spin."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
-        from attentest.cli import run
+        from attentest.cli.main import run
 
         sys.exit(run(sys.argv[1:]))
     except KeyboardInterrupt:  # before the command began, or after it was done

@@ -6,8 +6,8 @@ import itertools
 import pytest
 import torch
 
-from attentest.model.attention import ATTENTIONS
 from attentest.model.catalogue import ENCODERS
+from attentest.model.networks.attention import ATTENTIONS
 from attentest.refusal import Refusal
 from tests.toys import in_double, toy_batch, toy_corpus, toy_model
 

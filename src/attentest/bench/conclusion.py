@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from attentest.findings.claims import AXES
-from attentest.findings.conclusions import CONCLUSIONS
-from attentest.findings.record import completed, to_frame
+from attentest.claims.claims import AXES
+from attentest.experiments.catalogue import CONCLUSIONS
+from attentest.statistics.record import completed, to_frame
 from attentest.store.cell import Cell
 from attentest.store.observed import observed
 from attentest.store.provenance import Provenance

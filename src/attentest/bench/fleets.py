@@ -13,7 +13,8 @@ from dataclasses import asdict, replace
 
 import torch
 
-from attentest.bench.kept import Kept, whole_steps
+from attentest.bench.checkpoint import Kept, whole_steps
+from attentest.bench.engine.contract import Event, OnEvent
 from attentest.bench.work import (
     REPORT_EVERY,
     attempt,
@@ -25,10 +26,9 @@ from attentest.bench.work import (
     seconds_between_saves,
     untrained,
 )
-from attentest.engine.contract import Event, OnEvent
+from attentest.fleet.trainer import Fleet, signature
 from attentest.model.config import ModelConfig
-from attentest.model.fleet import Fleet, signature
-from attentest.model.training import Training
+from attentest.model.training.loop import Training
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 
-from attentest.engine.contract import Event
+from attentest.bench.engine.contract import Event
 from attentest.store.cell import STAGES, Cell
 
 ENOUGH = 16  # of one seed, to go without the others

@@ -8,18 +8,18 @@ from itertools import product
 from typing import Any
 
 from attentest.bench.corpora import check_is_canonical, check_may_be_stored, corpus_cell, traits_of
+from attentest.claims.claims import AXES, Claim
 from attentest.corpus.vectors import fingerprint, vector_file, width
 from attentest.corpus.word2vec import check_gensim
-from attentest.experiments.catalogue import experiment
+from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.experiments.contract import AbstractExperiment
-from attentest.findings.claims import AXES, Claim
-from attentest.findings.conclusions import CONCLUSIONS
+from attentest.experiments.observers import experiment
 from attentest.model.config import ModelConfig
-from attentest.model.drawn import RANDOM
 from attentest.model.losses import Loss
+from attentest.model.networks.random_weights import RANDOM
 from attentest.model.protocol import resolved
-from attentest.model.provenance import config_of, placed
-from attentest.model.rates import candidates, named, settled
+from attentest.model.training.provenance import config_of, placed
+from attentest.model.training.tuning import candidates, named, settled
 from attentest.store.cell import Cell
 from attentest.store.provenance import Provenance
 from attentest.store.store import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attentest import notebook
-from attentest.findings.record import ONE_TRAINING, TEXTS
+from attentest.statistics.record import ONE_TRAINING, TEXTS
 
 MOST = 40  # findings that are shown; all are in the document, and a site shows them better
 HEADINGS = ("corpus", "model", "measure", "estimate", "95 % interval", "null", "n")

@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from attentest.bench.engine import inline
+from attentest.bench.engine.contract import Cells, Event, OnEvent, Work
+from attentest.bench.engine.local import Local
 from attentest.bench.fleets import MOST, attempt_together, company
 from attentest.bench.frontier import Frontier
 from attentest.bench.plan import Planner
-from attentest.engine import inline
-from attentest.engine.contract import Cells, Event, OnEvent, Work
-from attentest.engine.local import Local
-from attentest.findings.claims import Claim, Verdict
-from attentest.findings.judging import Evidence, is_asked, judged, point
-from attentest.findings.moderated import by_priors
-from attentest.findings.record import completed
+from attentest.claims.claims import Claim, Verdict
+from attentest.claims.judging import Evidence, is_asked, judged, point
 from attentest.refusal import Refusal, look_up
+from attentest.statistics.moderated import by_priors
+from attentest.statistics.record import completed
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet

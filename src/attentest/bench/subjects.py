@@ -10,11 +10,11 @@ from attentest.bench.corpora import stored_corpus
 from attentest.corpus.example import Corpus, Split
 from attentest.experiments.contract import Sources
 from attentest.model.config import ModelConfig
-from attentest.model.files import from_files
-from attentest.model.imitation import Said, said
-from attentest.model.provenance import parameters_digest
 from attentest.model.seam import AttentionModel
 from attentest.model.text_rows import text_rows
+from attentest.model.training.files import from_files
+from attentest.model.training.imitation import Said, said
+from attentest.model.training.provenance import parameters_digest
 from attentest.store.cell import Cell, short
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet

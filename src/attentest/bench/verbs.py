@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from attentest.bench.conclusion import findings_of, varied
+from attentest.bench.engine.contract import Event
 from attentest.bench.plan import Planner
 from attentest.bench.result import StudyResult
 from attentest.bench.study import Outcome, Watcher, judge, run_cells
 from attentest.bench.subjects import load_model
 from attentest.bench.work import attempt, best_device, device_of
+from attentest.claims.claims import ClaimVerdict, Verdict, overall
 from attentest.corpus.catalogue import canonical_name
 from attentest.corpus.shelf import entries
 from attentest.corpus.vectors import is_absent
-from attentest.engine.contract import Event
-from attentest.findings.claims import ClaimVerdict, Verdict, overall
-from attentest.model.files import check_folder, save
-from attentest.model.provenance import config_of
+from attentest.model.training.files import check_folder, save
+from attentest.model.training.provenance import config_of
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell, short
 from attentest.store.store import Store

@@ -17,26 +17,26 @@ import pandas as pd
 import torch
 from safetensors.torch import load as load_tensors
 
+from attentest.bench.checkpoint import Kept, whole_steps
 from attentest.bench.conclusion import conclude, generator
 from attentest.bench.corpora import prepare_corpus, stored_corpus
-from attentest.bench.kept import Kept, whole_steps
+from attentest.bench.engine.contract import Event, OnEvent
 from attentest.bench.subjects import Stored, load_model, reading_rows, said_in
 from attentest.corpus.example import Corpus
 from attentest.corpus.vectors import fingerprint, load_vectors
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.corpus.word2vec import train_vectors
-from attentest.engine.contract import Event, OnEvent
-from attentest.experiments.catalogue import experiment
 from attentest.experiments.contract import Subject
-from attentest.model.building import build
+from attentest.experiments.observers import experiment
 from attentest.model.config import ModelConfig
-from attentest.model.constructed import is_constructed
-from attentest.model.files import to_files
-from attentest.model.imitation import Said
-from attentest.model.provenance import parameters_digest
-from attentest.model.rates import best, candidates, merit, named
+from attentest.model.constructions import is_constructed
 from attentest.model.seam import AttentionModel
-from attentest.model.training import Progress, Record, Training
+from attentest.model.training.building import build
+from attentest.model.training.files import to_files
+from attentest.model.training.imitation import Said
+from attentest.model.training.loop import Progress, Record, Training
+from attentest.model.training.provenance import parameters_digest
+from attentest.model.training.tuning import best, candidates, merit, named
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell, short
 from attentest.store.provenance import Provenance

@@ -16,8 +16,8 @@ import sys
 import threading
 from typing import TextIO
 
+from attentest.bench.engine.contract import Event
 from attentest.bench.fleets import attempt_together
-from attentest.engine.contract import Event
 from attentest.store.store import Store
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from attentest.corpus import origin
-from attentest.corpus.archive import Archive
 from attentest.corpus.document import Document
 from attentest.corpus.example import Corpus
+from attentest.corpus.fetch.archive import Archive
 from attentest.corpus.origin import Files, Source, data_dir
 from attentest.corpus.preparation import prepare
-from attentest.corpus.registered import Registration, registrations
 from attentest.corpus.sources import CORPORA
-from attentest.corpus.table import digest
+from attentest.corpus.tables.registered import Registration, registrations
+from attentest.corpus.tables.table import digest
 from attentest.corpus.variants import canonical_name, variant
 from attentest.refusal import Refusal, look_up
 

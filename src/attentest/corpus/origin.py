@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, final
 
-from attentest.corpus.archive import Archive, is_packed
 from attentest.corpus.document import Document
+from attentest.corpus.fetch.archive import Archive, is_packed
 from attentest.corpus.preparation import Preparation
 
 Family = Literal["classification", "qa", "nli", "babi", "reviews"]  # how models for it are trained

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from attentest.corpus.catalogue import CORPORA, canonical_name, data_dir, find_source, load_corpus
-from attentest.corpus.download import DOWNLOADS
+from attentest.corpus.fetch.download import DOWNLOADS
 from attentest.corpus.origin import Files, Source
-from attentest.corpus.registered import Registration, registrations
+from attentest.corpus.tables.registered import Registration, registrations
 from attentest.corpus.variants import parameters_of
 from attentest.refusal import Refusal
 

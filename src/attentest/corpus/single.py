@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attentest.corpus import imdb, origin
+from attentest.corpus import origin
 from attentest.corpus.example import Example
 from attentest.corpus.origin import Files
 from attentest.corpus.preparation import prepare_one
+from attentest.corpus.readers import imdb
 from attentest.corpus.sources import CORPORA
 from attentest.refusal import Refusal
 

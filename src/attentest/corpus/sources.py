@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
 
-from attentest.corpus import adr, babi, cnn, eraser, imdb, mimic, newsgroups, reviews, snli, sst
-from attentest.corpus.archive import Archive
 from attentest.corpus.document import Document
+from attentest.corpus.fetch.archive import Archive
+from attentest.corpus.generators.planted import PLANTINGS
+from attentest.corpus.generators.planted import documents as planted_documents
+from attentest.corpus.generators.simulated import stories
 from attentest.corpus.origin import Family, Files, Generated, Source, data_dir
-from attentest.corpus.planted import PLANTINGS
-from attentest.corpus.planted import documents as planted_documents
 from attentest.corpus.preparation import Preparation
-from attentest.corpus.simulated import stories
+from attentest.corpus.readers import adr, babi, cnn, eraser, imdb, mimic, newsgroups, reviews, snli, sst
 from attentest.corpus.variants import reviews_source
 
 __all__ = ["CORPORA", "Files", "Generated", "Source", "data_dir"]

@@ -12,10 +12,10 @@ from dataclasses import asdict, fields
 from functools import partial
 from typing import Any
 
+from attentest.corpus.generators.planted_reviews import MEANINGS, ReviewSettings, review_documents
+from attentest.corpus.generators.review_rule import LABELS
 from attentest.corpus.origin import Generated, Source
-from attentest.corpus.planted_reviews import MEANINGS, ReviewSettings, review_documents
 from attentest.corpus.preparation import Preparation
-from attentest.corpus.review_rule import LABELS
 from attentest.refusal import Refusal, look_up
 
 REVIEWS = "planted-reviews"

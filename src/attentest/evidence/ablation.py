@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attentest.model.decoder import distribution
 from attentest.model.divergence import total_variation
-from attentest.model.projection import uniform
+from attentest.model.networks.decoder import distribution
+from attentest.model.networks.projection import uniform
 from attentest.model.seam import AttentionModel, Reading
 from attentest.shapes import Given, Weights
 

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attentest.model.decoder import distribution
+from attentest.model.networks.decoder import distribution
 from attentest.model.seam import AttentionModel, Reading
 
 # Sorting keys of this many numbers at a time keeps memory in the tens of megabytes for any text length.

@@ -1,80 +1,80 @@
-"""Every experiment by its name."""
+"""Every experiment's conclusion by the experiment's name: from rows to findings, without torch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
-from attentest.experiments.ablation import Ablation
-from attentest.experiments.adversary import Adversary
-from attentest.experiments.calibration.observe import Calibration
-from attentest.experiments.communication import Communication
-from attentest.experiments.contract import AbstractExperiment
-from attentest.experiments.deception import Deception
-from attentest.experiments.dispersion import Dispersion
-from attentest.experiments.explainers import Explainers
-from attentest.experiments.frozen_adversary import FrozenAdversary
-from attentest.experiments.guided import Guided
-from attentest.experiments.heat_map import HeatMap
-from attentest.experiments.importance import Importance
-from attentest.experiments.information import Information
-from attentest.experiments.information_ablation import InformationAblation
-from attentest.experiments.information_sensitivity import InformationSensitivity
-from attentest.experiments.log_odds import LogOdds
-from attentest.experiments.performance import Performance
-from attentest.experiments.permutation import Permutation
-from attentest.experiments.removal import Removal
-from attentest.experiments.seed_variance import SeedVariance
-from attentest.experiments.single_weight import SingleWeight
-from attentest.experiments.sparsity import Sparsity
-from attentest.experiments.trained_adversary import TrainedAdversary
-from attentest.experiments.uniform_baseline import UniformBaseline
-from attentest.experiments.vectors import Vectors
-from attentest.refusal import Refusal, look_up
+import numpy as np
+import pandas as pd
 
-EXPERIMENTS: dict[str, type[AbstractExperiment]] = {
-    "performance": Performance,
-    "importance": Importance,
-    "permutation": Permutation,
-    "adversary": Adversary,
-    "heat-map": HeatMap,
-    "log-odds": LogOdds,
-    "uniform-baseline": UniformBaseline,
-    "seed-variance": SeedVariance,
-    "guided": Guided,
-    "trained-adversary": TrainedAdversary,
-    "single-weight": SingleWeight,
-    "removal": Removal,
-    "deception": Deception,
-    "communication": Communication,
-    "dispersion": Dispersion,
-    "sparsity": Sparsity,
-    "frozen-adversary": FrozenAdversary,
-    "information": Information,
-    "information-ablation": InformationAblation,
-    "information-sensitivity": InformationSensitivity,
-    "explainers": Explainers,
-    "ablation": Ablation,
-    "vectors": Vectors,
-    "calibration": Calibration,
+from attentest.experiments.ablation import conclude as ablation
+from attentest.experiments.adversary import conclude as adversary
+from attentest.experiments.calibration import conclude as calibration
+from attentest.experiments.communication import conclude as communication
+from attentest.experiments.deception import conclude as deception
+from attentest.experiments.dispersion import conclude as dispersion
+from attentest.experiments.explainers import conclude as explainers
+from attentest.experiments.frozen_adversary import conclude as frozen_adversary
+from attentest.experiments.guided import conclude as guided
+from attentest.experiments.heat_map import conclude as heat_map
+from attentest.experiments.importance import conclude as importance
+from attentest.experiments.information import conclude as information
+from attentest.experiments.information_ablation import conclude as information_ablation
+from attentest.experiments.information_sensitivity import conclude as information_sensitivity
+from attentest.experiments.log_odds import conclude as log_odds
+from attentest.experiments.performance import conclude as performance
+from attentest.experiments.permutation import conclude as permutation
+from attentest.experiments.removal import conclude as removal
+from attentest.experiments.seed_variance import conclude as seed_variance
+from attentest.experiments.single_weight import conclude as single_weight
+from attentest.experiments.sparsity import conclude as sparsity
+from attentest.experiments.trained_adversary import conclude as trained_adversary
+from attentest.experiments.uniform_baseline import conclude as uniform_baseline
+from attentest.experiments.vectors import conclude as vectors
+from attentest.statistics.record import Finding
+
+
+@runtime_checkable
+class Conclude(Protocol):
+    """From the rows of all seeds (column `seed`) to findings."""
+
+    def __call__(self, rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list[Finding]:
+        """Deterministic for an `rng`, blind to the order of rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """A conclude function and its version, which changes when its findings would."""
+
+    conclude: Conclude
+    version: int
+
+
+CONCLUSIONS: dict[str, Conclusion] = {
+    "performance": Conclusion(performance.conclude, version=2),
+    "importance": Conclusion(importance.conclude, version=3),
+    "permutation": Conclusion(permutation.conclude, version=3),
+    "adversary": Conclusion(adversary.conclude, version=4),
+    "heat-map": Conclusion(heat_map.conclude, version=2),
+    "log-odds": Conclusion(log_odds.conclude, version=2),
+    "uniform-baseline": Conclusion(uniform_baseline.conclude, version=2),
+    "seed-variance": Conclusion(seed_variance.conclude, version=2),
+    "guided": Conclusion(guided.conclude, version=2),
+    "trained-adversary": Conclusion(trained_adversary.conclude, version=3),
+    "single-weight": Conclusion(single_weight.conclude, version=2),
+    "removal": Conclusion(removal.conclude, version=2),
+    "deception": Conclusion(deception.conclude, version=2),
+    "communication": Conclusion(communication.conclude, version=2),
+    "dispersion": Conclusion(dispersion.conclude, version=3),
+    "sparsity": Conclusion(sparsity.conclude, version=3),
+    "frozen-adversary": Conclusion(frozen_adversary.conclude, version=3),
+    "information": Conclusion(information.conclude, version=3),
+    "information-ablation": Conclusion(information_ablation.conclude, version=3),
+    "information-sensitivity": Conclusion(information_sensitivity.conclude, version=2),
+    "explainers": Conclusion(explainers.conclude, version=2),
+    "ablation": Conclusion(ablation.conclude, version=2),
+    "vectors": Conclusion(vectors.conclude, version=2),
+    "calibration": Conclusion(calibration.conclude, version=1),
 }
-
-
-def experiment(name: str, mode: str, parameters: Mapping[str, Any]) -> AbstractExperiment:
-    """The experiment as a study configures it; an unknown parameter or one of the wrong type is refused."""
-    kind = look_up(name, EXPERIMENTS, "experiment")
-    look_up(mode, dict.fromkeys(("corrected", "as-published")), f"mode of experiment {name!r}:")
-    known = {field.name: field for field in fields(kind) if field.name != "mode"}
-    for parameter, value in parameters.items():
-        field = look_up(parameter, known, f"parameter of experiment {name!r}:")
-        if type(value) is not type(field.default) and not (
-            isinstance(field.default, float) and type(value) is int
-        ):
-            raise Refusal(
-                f"experiment {name!r}, parameter {parameter!r}",
-                got=repr(value),
-                needs=f"a value like {field.default!r}",
-                way_out="Mend the study's parameters.",
-            )
-    return kind(mode=mode, **parameters)  # type: ignore[arg-type]

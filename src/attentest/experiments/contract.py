@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from attentest.corpus.anonymised import anonymised
-from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Corpus
+from attentest.model.batch import IndexedSplit
 from attentest.model.config import ModelConfig
 from attentest.model.seam import AttentionModel
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from torch import nn
 
-from attentest.model.constructed import is_constructed
-from attentest.model.constructed_network import encoder_for
-from attentest.model.encoders import Convolutional, Encoder, Recurrent, TokenWise, Transformer
-from attentest.model.hierarchy import Hierarchical
+from attentest.model.constructions import is_constructed
+from attentest.model.networks.constructed import encoder_for
+from attentest.model.networks.encoders import Convolutional, Encoder, Recurrent, TokenWise, Transformer
+from attentest.model.networks.hierarchy import Hierarchical
 
 Make = Callable[[int, int, str], Encoder]
 

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from attentest.corpus.marks import RATIONALE, vocabulary_of
-from attentest.model.attention import ATTENTIONS, LAST_STATE
 from attentest.model.catalogue import ENCODERS
-from attentest.model.constructed import Constructed, is_constructed
-from attentest.model.decoder import DECODERS
-from attentest.model.log_odds import LOG_ODDS
+from attentest.model.constructions import Constructed, is_constructed
 from attentest.model.losses import IMITATE, IMPERMISSIBLE, TASK, Loss
-from attentest.model.projection import Projection
+from attentest.model.networks.attention import ATTENTIONS, LAST_STATE
+from attentest.model.networks.decoder import DECODERS
+from attentest.model.networks.log_odds import LOG_ODDS
+from attentest.model.networks.projection import Projection
 from attentest.refusal import Refusal, look_up
 
 

@@ -9,9 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from attentest.corpus.batch import Batch
 from attentest.corpus.example import Example
 from attentest.corpus.marks import marks
+from attentest.model.batch import Batch
 
 LEAST = 1e-6  # of the permissible mass: a text whose every word is impermissible stays finite
 

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from attentest.model.log_odds import LOG_ODDS  # plus FACTOR * JSD(attention, log-odds attention)
+from attentest.model.networks.log_odds import LOG_ODDS  # plus FACTOR * JSD(attention, log-odds attention)
 from attentest.refusal import Refusal
 
 TASK = "task"  # the gold labels, and nothing else

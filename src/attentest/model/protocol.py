@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from attentest.corpus.word2vec import width_of
-from attentest.model.attention import LAST_STATE
 from attentest.model.config import ModelConfig
-from attentest.model.constructed import is_constructed
-from attentest.model.constructed_network import WIDTH
-from attentest.model.log_odds import LOG_ODDS
+from attentest.model.constructions import is_constructed
+from attentest.model.networks.attention import LAST_STATE
+from attentest.model.networks.constructed import WIDTH
+from attentest.model.networks.log_odds import LOG_ODDS
 from attentest.refusal import Refusal, look_up
 
 

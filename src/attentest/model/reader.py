@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attentest.corpus.batch import IndexedSplit, buckets
+from attentest.model.batch import IndexedSplit, buckets
 from attentest.model.seam import AttentionModel, Reading
 
 # Enough texts that products are large, few enough tokens that 400-token texts stay within memory.

@@ -17,16 +17,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attentest import notebook
-from attentest.corpus.batch import Batch
 from attentest.corpus.vocabulary import END, PAD, START, Vocabulary
-from attentest.model.attention import ATTENTIONS
+from attentest.model.batch import Batch
 from attentest.model.catalogue import make_encoder
 from attentest.model.config import ModelConfig
-from attentest.model.decoder import DECODERS, Affine
-from attentest.model.encoders import Encoded, Encoder
-from attentest.model.hierarchy import Hierarchical
-from attentest.model.log_odds import LOG_ODDS, LogOddsAttention
-from attentest.model.projection import Projection
+from attentest.model.networks.attention import ATTENTIONS
+from attentest.model.networks.decoder import DECODERS, Affine
+from attentest.model.networks.encoders import Encoded, Encoder
+from attentest.model.networks.hierarchy import Hierarchical
+from attentest.model.networks.log_odds import LOG_ODDS, LogOddsAttention
+from attentest.model.networks.projection import Projection
 from attentest.refusal import Refusal
 from attentest.shapes import Embedded, Given, Hidden, Logits, Mask, Query, Tokens, Values, Weights
 

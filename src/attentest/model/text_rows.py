@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from attentest.corpus.anonymised import anonymised
-from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Corpus, Split
+from attentest.model.batch import IndexedSplit
 from attentest.model.reader import readings
 from attentest.model.seam import AttentionModel
 

@@ -11,7 +11,7 @@ FILE = "seed_deviations.csv"
 
 
 class SeedDeviation(NamedTuple):
-    """What cells of one measure say about its deviation over seeds; see `attentest.findings.moderated`."""
+    """What cells of one measure say about its deviation over seeds; see `attentest.statistics.moderated`."""
 
     s0: float
     d0: float  # degrees of freedom; may be infinite

@@ -88,5 +88,5 @@ def links(models: Iterable[str]) -> dict[str, bytes | Path]:
 def no_pages(why: str) -> dict[str, bytes | Path]:
     """A first page for a store of which no report can be made; models can be asked all the same."""
     page = (resources.files("attentest.web") / "first.html").read_text(encoding="utf-8")
-    icon = resources.files("attentest.report") / "icon.svg"
+    icon = resources.files("attentest.gallery") / "icon.svg"
     return {"index.html": page.replace("{why}", escape(why)).encode(), "icon.svg": icon.read_bytes()}

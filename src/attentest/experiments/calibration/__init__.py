@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from attentest.model.constructed import DEPENDS, POINTS
+from attentest.model.constructions import DEPENDS, POINTS
 
 NAME = "calibration"
 Question = Literal["pointer", "mechanism"]

@@ -8,10 +8,10 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from attentest.charts.style import FAINT, PALETTE, RULE, Records, framed, inline, nothing
 from attentest.experiments.calibration import AUDITS, FALSE_SUPPORTS, QUESTIONS, TRUE_SUPPORTS, Question
 from attentest.experiments.calibration.known_tests import KNOWN, KnownTest
 from attentest.experiments.calibration.ranking import about, equal_weights, reference_rows
-from attentest.figures.chart_style import FAINT, PALETTE, RULE, Records, framed, inline, nothing
 
 SHOWN = 5  # tests at each end of a ROC figure
 POINTS = 120  # of a curve, at most

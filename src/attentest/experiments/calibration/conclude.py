@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from attentest.experiments.calibration import COLUMNS, NAME, TRUTH
-from attentest.findings.card import Card
-from attentest.findings.of_models import Measured, Number, of_models
-from attentest.findings.record import Finding, ordered
+from attentest.statistics.card import Card
+from attentest.statistics.of_models import Measured, Number, of_models
+from attentest.statistics.record import Finding, ordered
 
 UNDEFINED = "the test has no value in this audit"
 OURS = "ours"

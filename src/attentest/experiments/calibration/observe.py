@@ -8,9 +8,9 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from attentest.auditing.questions import QUESTIONS
+from attentest.auditing.run import audited, check_budget
 from attentest.corpus.example import Example
-from attentest.experiments.audit.questions import QUESTIONS
-from attentest.experiments.audit.run import audited, check_budget
 from attentest.experiments.calibration import NAME, NUMBERS
 from attentest.experiments.calibration.trained import rows_of_training, siblings_that_train
 from attentest.experiments.calibration.truth import truth_of

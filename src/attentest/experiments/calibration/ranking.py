@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from attentest.experiments.calibration import QUESTIONS, Question
 from attentest.experiments.calibration.known_tests import KNOWN, KnownTest
 from attentest.experiments.calibration.rows import OTHER_KNOBS, TRAINED, at_reference
-from attentest.model.constructed import CONSTRUCTIONS
+from attentest.model.constructions import CONSTRUCTIONS
 
 DRAWS = 1000
 SEED = 22

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from attentest.claims.criteria import CRITERIA, NOT_SUPPORTED, SUPPORTED, Criterion, judged
 from attentest.experiments.calibration import AUDITS, FALSE_SUPPORTS, TRUE_SUPPORTS
 from attentest.experiments.calibration.known_tests import KNOWN
 from attentest.experiments.calibration.ranking import about, is_about, reference_rows
 from attentest.experiments.calibration.rows import ALL_TESTS, AUDIT, BAR, KNOBS, OTHER_KNOBS, REFERENCE
-from attentest.findings.criteria import CRITERIA, NOT_SUPPORTED, SUPPORTED, Criterion, judged
-from attentest.findings.multiplicity import LEVEL
-from attentest.model.constructed import CONTEXTUAL, DEPENDS, POINTS, TRANSFORMER, WITHOUT_CONTEXT
+from attentest.model.constructions import CONTEXTUAL, DEPENDS, POINTS, TRANSFORMER, WITHOUT_CONTEXT
+from attentest.statistics.multiplicity import LEVEL
 
 KINDS = (WITHOUT_CONTEXT, CONTEXTUAL, TRANSFORMER)
 HUNDREDTHS = np.arange(1, 100) / 100

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from attentest.experiments.calibration import NAME, QUESTIONS, SETTING, labels
-from attentest.model.constructed import (
+from attentest.model.constructions import (
     CONTEXTUAL,
     DEPENDS,
     POINTS,

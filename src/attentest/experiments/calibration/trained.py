@@ -16,21 +16,21 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from attentest.corpus.batch import IndexedSplit
 from attentest.corpus.example import Example
-from attentest.experiments.apart import Base
 from attentest.experiments.contract import Row, Subject
-from attentest.experiments.guided import IMITATOR
-from attentest.experiments.trained_adversary import imitating
-from attentest.experiments.uniform_baseline import frozen_uniform
-from attentest.findings.crossed import intervals_of_means
-from attentest.findings.guided import BASE, UNIFORM
-from attentest.model.attention import LAST_STATE
+from attentest.experiments.guided.conclude import BASE, UNIFORM
+from attentest.experiments.guided.observe import IMITATOR
+from attentest.experiments.shared.distance_to_base import Base
+from attentest.experiments.trained_adversary.observe import imitating
+from attentest.experiments.uniform_baseline.observe import frozen_uniform
+from attentest.model.batch import IndexedSplit
 from attentest.model.config import ModelConfig
-from attentest.model.constructed import Constructed, is_constructed
-from attentest.model.decoder import distribution
+from attentest.model.constructions import Constructed, is_constructed
+from attentest.model.networks.attention import LAST_STATE
+from attentest.model.networks.decoder import distribution
 from attentest.model.reader import readings
 from attentest.refusal import Refusal
+from attentest.statistics.crossed import intervals_of_means
 
 LAMBDA = 0.001  # of the adversary, in the units of the published code
 EPOCHS = 8

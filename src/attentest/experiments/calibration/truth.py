@@ -16,15 +16,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from attentest.corpus.batch import IndexedSplit
+from attentest.constructed.model import truth_in
 from attentest.corpus.example import Example
-from attentest.findings.rank_agreement import kendalls
-from attentest.model.constructed import is_constructed
-from attentest.model.constructed_model import truth_in
-from attentest.model.decoder import distribution
-from attentest.model.foreign import ForeignModel
+from attentest.foreign.foreign_model import ForeignModel
+from attentest.model.batch import IndexedSplit
+from attentest.model.constructions import is_constructed
+from attentest.model.networks.decoder import distribution
 from attentest.model.seam import AttentionModel
 from attentest.refusal import Refusal
+from attentest.statistics.rank_agreement import kendalls
 
 TEXTS = 40  # behind the truth: it hardly differs between texts, and brute force is slow
 

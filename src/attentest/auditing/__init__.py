@@ -1,0 +1,1 @@
+"""The papers' faithfulness tests on one trained model: `attentest audit`, and calibration on known truth."""

@@ -1,0 +1,170 @@
+"""Whatever a user has, as a model on the bench: one of ours, a Hugging Face model, or an adapter."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attentest.auditing.maps import NAMES, Mapped
+from attentest.foreign.adapter import METHODS, AdaptedModel
+from attentest.foreign.foreign_model import ForeignModel
+from attentest.foreign.loading import adopt, load_transformer
+from attentest.foreign.maps import KINDS, THROUGH_LAYERS
+from attentest.foreign.transformer import TransformerModel
+from attentest.model.seam import AttentionModel
+from attentest.model.training.files import load
+from attentest.refusal import Refusal, look_up
+
+CHOICES = ("kind", "layer", "head", "words", "special_tokens")
+ROW = "row"
+OURS = "has_query"  # in the config.json of a model that was trained here, and of no other
+
+
+def taken_in(
+    model: Any,
+    *,
+    tokenizer: Any = None,
+    labels: Sequence[str] | None = None,
+    attention: Mapping[str, Any] | None = None,
+) -> AttentionModel:
+    """An object as a model on the bench; `attention` chooses among those of a transformer."""
+    choice, kind = _chosen(attention)
+    if isinstance(model, TransformerModel):
+        _nothing_more(choice, tokenizer, labels)
+        return _of_kind(model, kind)
+    if isinstance(model, AttentionModel):
+        _nothing_more(attention or {}, tokenizer, labels)
+        return model
+    if tokenizer is not None or hasattr(model, "get_input_embeddings"):
+        if tokenizer is None:
+            raise Refusal(
+                f"a {type(model).__name__}",
+                got="no tokenizer",
+                needs="the tokenizer it was trained with",
+                way_out="Give it: audit(model, data, tokenizer=tokenizer).",
+            )
+        return _of_kind(adopt(model, tokenizer, labels=labels, **choice), kind)
+    if not any(hasattr(model, name) for name in METHODS):
+        raise Refusal(
+            f"a model of the class {type(model).__name__}",
+            got="something that no road leads to",
+            needs="a model trained here, a Hugging Face classifier with its tokenizer, or an adapter",
+            way_out="docs/guides/your-model.md shows an adapter of ten lines.",
+        )
+    if labels is None:
+        raise Refusal(
+            "an adapter",
+            got="no labels",
+            needs="the names of the classes, in the order of its logits",
+            way_out="Give labels=(...), or --labels no,yes.",
+        )
+    _nothing_more(attention or {}, None, None)
+    return AdaptedModel(model, labels)
+
+
+def _chosen(attention: Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
+    """Which row of a transformer, and what is made of it."""
+    choice = dict(attention or {})
+    for name in choice:
+        look_up(name, dict.fromkeys(CHOICES), "choice of attention")
+    kind = str(choice.pop("kind", ROW))
+    look_up(kind, KINDS, "attention")
+    return choice, kind
+
+
+def _of_kind(model: TransformerModel, kind: str) -> AttentionModel:
+    """The model ranked by this kind of attention; its row is its own."""
+    return model if kind == ROW else Mapped(model, kind)
+
+
+def _nothing_more(choice: Mapping[str, Any], tokenizer: Any, labels: Sequence[str] | None) -> None:
+    more = [*choice, *(["tokenizer"] if tokenizer is not None else []), *(["labels"] if labels else [])]
+    if more:
+        raise Refusal(
+            "a model with one attention and labels of its own",
+            got=f"a choice of {', '.join(more)}",
+            needs="nothing more",
+            way_out="Such choices are for Hugging Face models.",
+        )
+
+
+def fetched(
+    where: str,
+    *,
+    labels: Sequence[str] | None = None,
+    attention: Mapping[str, Any] | None = None,
+    network: bool = False,
+    remote_code: bool = False,
+) -> AttentionModel:
+    """The model in a folder, under a name of the hub, or made by `module:factory`."""
+    if not Path(where).is_dir() and ":" in where:
+        made = _made(where)
+        model, tokenizer = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+        return taken_in(model, tokenizer=tokenizer, labels=labels, attention=attention)
+    if Path(where).is_dir() and _is_ours(Path(where)):
+        return taken_in(load(where), labels=labels, attention=attention)
+    choice, kind = _chosen(attention)
+    found = load_transformer(where, labels=labels, network=network, remote_code=remote_code, **choice)
+    return _of_kind(found, kind)
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        about = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False  # whoever loads it says what is wrong
+    return isinstance(about, dict) and OURS in about
+
+
+def _made(where: str) -> Any:
+    """What a factory of the user's returns: the working directory is looked in, as `python -m` does."""
+    module, _, factory = where.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        make = getattr(importlib.import_module(module), factory)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise Refusal(
+            f"model {where}",
+            got=f"nothing under that name ({error})",
+            needs="module:factory, a module that can be imported and a function in it",
+            way_out="Check the spelling, and that the module is in this folder or installed.",
+        ) from error
+    finally:
+        sys.path.remove(str(Path.cwd()))
+    if not callable(make):
+        raise Refusal(
+            f"model {where}",
+            got=f"a {type(make).__name__}",
+            needs="a function without arguments",
+            way_out="Let it return a model, an adapter, or a model and its tokenizer.",
+        )
+    return make()
+
+
+def attention_in_words(model: AttentionModel) -> str:
+    """Which attention was audited, as a report says it."""
+    if isinstance(model, Mapped):
+        return _transformer_in_words(model.inner, model.kind)
+    if isinstance(model, TransformerModel):
+        return _transformer_in_words(model, ROW)
+    if isinstance(model, ForeignModel):
+        return "the weights that the adapter's attend returns"
+    config = model.config
+    return f"{config.attention} attention over {config.encoder}, {config.projection}"
+
+
+def _transformer_in_words(model: TransformerModel, kind: str) -> str:
+    family, units = model.transformer.config.model_type, "words" if model.words else "sub-words"
+    where = f"the deciding position's row in layer {model.layer} of 0 to {len(model.proof.layers) - 1}"
+    together = "the mean over heads" if kind in (ROW, *THROUGH_LAYERS) else "the sum over heads"
+    heads = together if model.head is None else f"head {model.head}"
+    if kind == ROW:
+        past = "this row only; words also reach the output past it"
+        return f"{family}: {where}, {heads}, over {units} ({past})"
+    named = NAMES[kind][0]
+    where = f"{named} from {where} down" if kind in THROUGH_LAYERS else f"{named} in {where}"
+    return f"{family}: {where}, {heads}, over {units}"

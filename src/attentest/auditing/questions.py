@@ -1,0 +1,215 @@
+"""What an audit asks, each as rows: the studies' own experiments, and three that need no training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from attentest.auditing import means as audit_means
+from attentest.auditing.ablation import ablated
+from attentest.auditing.around import AroundTransformer
+from attentest.auditing.map_rows import NOT_OF_MAPS, map_dispersion, map_importance
+from attentest.auditing.maps import Mapped, cannot_be_given
+from attentest.auditing.rankings import agreed, erased, marked
+from attentest.auditing.subject import Audited
+from attentest.evidence.importances.catalogue import Effort
+from attentest.experiments.adversary.observe import Adversary
+from attentest.experiments.catalogue import CONCLUSIONS, Conclude
+from attentest.experiments.contract import Row
+from attentest.experiments.dispersion.observe import Dispersion
+from attentest.experiments.importance.observe import Importance
+from attentest.experiments.information.observe import Information
+from attentest.experiments.permutation.observe import Permutation
+from attentest.experiments.removal.observe import Removal
+from attentest.experiments.shared.answers import answered
+from attentest.foreign.foreign_model import ForeignModel
+from attentest.model.reader import readings
+from attentest.refusal import Refusal
+
+
+class NothingGiven(Refusal):
+    """A question that the model allows, if the user gives what it is measured with."""
+
+
+NO_NULL = (
+    "the gradient of the states that a layer weighs has no null here; that of leave-one-out is importance's"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """How much is asked: texts, draws of each kind, and the questions that are left out."""
+
+    texts: int
+    permutations: int
+    draws: int
+    searched: int
+    steps: int
+    effort: Effort
+    without: tuple[str, ...] = ()
+
+
+BUDGETS = {
+    "quick": Budget(
+        texts=100,
+        permutations=30,
+        draws=2,
+        searched=20,
+        steps=100,
+        effort=Effort(steps=8, permutations=2, samples=50),
+        without=("removal", "dispersion", "information"),
+    ),
+    "standard": Budget(
+        texts=500,
+        permutations=100,
+        draws=5,
+        searched=100,
+        steps=300,
+        effort=Effort(steps=16, permutations=6, samples=100),
+        without=("information",),
+    ),
+    "full": Budget(texts=1_000_000, permutations=100, draws=10, searched=500, steps=500, effort=Effort()),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Auditing:
+    """One model before the questions: itself, its untrained twin where there is one, and the budget."""
+
+    subject: Audited
+    twin: Audited | None
+    budget: Budget
+
+    @property
+    def both(self) -> tuple[Audited, ...]:
+        """The model and its control."""
+        return (self.subject,) if self.twin is None else (self.subject, self.twin)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the model was made elsewhere."""
+        return isinstance(self.subject.model, ForeignModel)
+
+    @property
+    def of_map(self) -> bool:
+        """Whether the attention is a map that the model cannot be given."""
+        return isinstance(self.subject.model, Mapped)
+
+    def lacks(self, name: str) -> str:
+        """Why some measures of a question are empty, where their findings cannot know."""
+        if self.of_map:
+            return NOT_OF_MAPS.get(name, "")
+        return NO_NULL if self.foreign and name == "dispersion" else ""
+
+
+def _performance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    for rows, reading in readings(audit.subject.model, audit.subject.texts):
+        yield from answered(audit.subject, rows, reading)
+
+
+def _importance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    # Under each draw a transformer goes back once, and once more through every shortened text.
+    draws = audit.budget.draws * (1 if isinstance(audit.subject.model, AroundTransformer) else 4)
+    for each in audit.both:
+        if audit.of_map:
+            yield from map_importance(each)
+        else:
+            yield from Importance(nulls=draws, shown=0).ask(each, drawing(rng))
+
+
+def _permutation(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    for each in audit.both:
+        yield from Permutation(permutations=audit.budget.permutations).ask(each, drawing(rng))
+
+
+def _adversary(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    budget = audit.budget
+    asked = Adversary(searched=budget.searched, matched=0, programmed=200, steps=budget.steps, shown=0)
+    for each in audit.both:
+        yield from asked.ask(each, drawing(rng))
+
+
+def _removal(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    for each in audit.both:
+        yield from Removal(orders=audit.budget.draws).ask(each, drawing(rng))
+
+
+def _dispersion(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    asked = Dispersion(frobenius=0, nulls=4 * audit.budget.draws)
+    for each in audit.both:
+        yield from map_dispersion(each) if audit.of_map else asked.ask(each, drawing(rng))
+
+
+def _information(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    for each in audit.both:
+        yield from Information().ask(each, drawing(rng))
+
+
+def _ablation(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    yield from ablated(audit.subject, None if audit.twin is None else audit.twin.model)
+    if audit.twin is not None:
+        yield from ablated(audit.twin, None)
+
+
+def _agreement(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    for each in audit.both:
+        yield from agreed(each, audit.budget.effort, drawing(rng))
+
+
+def _erasure(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    for each in audit.both:
+        yield from erased(each, audit.budget.draws, drawing(rng))
+
+
+def _plausibility(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
+    if not any(example.rationale for example in audit.subject.examples):
+        raise NothingGiven(
+            "plausibility",
+            got="texts without rationales",
+            needs="the positions of the words that people marked (Example.rationale)",
+            way_out="Name their column, --rationale or read_table(rationale=); the corpus movies has them.",
+        )
+    for each in audit.both:
+        yield from marked(each, rng)
+
+
+def drawing(rng: np.random.Generator) -> torch.Generator:
+    """Draws of its own for each model, as the studies have it."""
+    return torch.Generator().manual_seed(int(rng.integers(2**63)))
+
+
+@dataclass(frozen=True)
+class Question:
+    """How rows are made, and how they become findings."""
+
+    observe: Callable[[Auditing, np.random.Generator], Iterator[Row]]
+    conclude: Conclude
+    gives: bool = False  # puts other weights into the model
+
+    def check(self, name: str, audit: Auditing) -> None:
+        """Refuse what cannot be asked of this attention."""
+        model = audit.subject.model
+        if self.gives and isinstance(model, Mapped):
+            raise cannot_be_given(name, model.kind)
+
+
+def _studied(name: str) -> Conclude:
+    return CONCLUSIONS[name].conclude
+
+
+QUESTIONS: dict[str, Question] = {
+    "performance": Question(_performance, _studied("performance")),
+    "importance": Question(_importance, _studied("importance")),
+    "agreement": Question(_agreement, audit_means.conclude_agreement),
+    "permutation": Question(_permutation, _studied("permutation"), gives=True),
+    "ablation": Question(_ablation, audit_means.conclude_ablation, gives=True),
+    "erasure": Question(_erasure, audit_means.conclude_erasure),
+    "plausibility": Question(_plausibility, audit_means.conclude_plausibility),
+    "adversary": Question(_adversary, _studied("adversary"), gives=True),
+    "removal": Question(_removal, _studied("removal"), gives=True),
+    "dispersion": Question(_dispersion, _studied("dispersion")),
+    "information": Question(_information, _studied("information")),
+}

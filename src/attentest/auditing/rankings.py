@@ -1,0 +1,74 @@
+"""Attention as a ranking of words: beside explainers, erased in its order, beside what people marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from attentest.auditing.maps import answering
+from attentest.auditing.means import ERASED, EXPLAINERS, MARKED
+from attentest.evidence.concordance import count_on
+from attentest.evidence.importances.catalogue import Effort, explain
+from attentest.evidence.importances.faithfulness import faithfulness, random_scores
+from attentest.experiments.contract import Row, Subject
+from attentest.experiments.shared.common_columns import begun
+from attentest.model.reader import readings
+from attentest.statistics.plausibility import plausibility, shuffled_plausibility
+from attentest.statistics.rank_agreement import kendalls
+
+DRAWS = 50  # shuffles of a text's weights behind the null of plausibility
+
+
+def agreed(subject: Subject, effort: Effort, rng: torch.Generator) -> Iterator[Row]:
+    """One row a text: tau-b of attention with how much each explainer says a unit matters.
+
+    The null that shuffles importance per weight, as gradients have it, is right only for an importance that
+    is the weight times something, and known without noise. These explainers go through the whole model and
+    some of them draw: where importance is no such product that null stays far above an agreement of 0, and
+    noise lowers the agreement more than the null (simulated in the tests). So the untrained twin is asked.
+    """
+    for rows, reading in readings(subject.model, subject.texts):
+        with torch.no_grad():
+            found = explain(*answering(subject.model, reading), rng=rng, effort=effort, names=EXPLAINERS)
+        weights, lengths = reading.weights.cpu().numpy(), reading.mask.sum(1).cpu().numpy()
+        count = count_on(reading.weights.device)
+        sizes = {name: each.detach().abs().to(reading.weights).cpu().numpy() for name, each in found.items()}
+        columns = {name: kendalls(weights, size, lengths, count=count)[0] for name, size in sizes.items()}
+        for place, row in enumerate(begun(subject, rows, reading)):
+            yield {**row, **{name: float(column[place]) for name, column in columns.items()}}
+
+
+def erased(subject: Subject, draws: int, rng: torch.Generator) -> Iterator[Row]:
+    """One row a text: what its output loses without the words on top, and with them alone; and at random."""
+    for rows, reading in readings(subject.model, subject.texts):
+        drawn = random_scores(reading.mask, draws, rng=rng).to(reading.weights)
+        scores = torch.cat([reading.weights[:, None], drawn], dim=1)
+        with torch.no_grad():
+            areas = faithfulness(*answering(subject.model, reading), scores).aopc()
+        columns: dict[str, list[float]] = {}
+        for name, area in zip(ERASED, areas, strict=True):
+            columns |= {name: area[:, 0].tolist(), f"null_{name}": area[:, 1:].mean(1).tolist()}
+        for place, row in enumerate(begun(subject, rows, reading)):
+            yield {**row, **{name: column[place] for name, column in columns.items()}}
+
+
+def marked(subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
+    """One row a text that has a rationale: how well attention finds its words, and how well chance does.
+
+    NaN where the units of the model are not the words that were marked, or where all of them are.
+    """
+    examples = subject.texts.examples
+    among = {row for row, example in enumerate(examples) if example.rationale}
+    for rows, reading in readings(subject.model, subject.texts, among):
+        weights = reading.weights.double().cpu().numpy()
+        for place, row in enumerate(begun(subject, rows, reading)):
+            wanted = subject.texts.rationale(int(rows[place]))
+            own = chance = (np.nan,) * len(MARKED)
+            if row["length"] == len(wanted):
+                scores = weights[place, : len(wanted)]
+                own = plausibility(scores, wanted)
+                chance = shuffled_plausibility(scores, wanted, draws=DRAWS, rng=rng)
+            nulls = (f"null_{name}" for name in MARKED)
+            yield {**row, **dict(zip(MARKED, own, strict=True)), **dict(zip(nulls, chance, strict=True))}

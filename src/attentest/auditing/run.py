@@ -1,0 +1,164 @@
+"""An audit: every question of the budget put to one model, with what it took and what had to be left out.
+
+Each question is asked by the code of the studies, so that a number means here what it means there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+
+from attentest.auditing.questions import BUDGETS, QUESTIONS, Auditing, Budget, NothingGiven
+from attentest.auditing.subject import Audited, on_the_bench, untrained
+from attentest.corpus.example import Example
+from attentest.model.seam import AttentionModel
+from attentest.refusal import Refusal, look_up
+from attentest.statistics.record import Finding, to_frame
+
+Watcher = Callable[[int, int], None]  # how many questions are done, of how many
+SEED = 0  # of every draw, unless another is given: the same audit again gives the same numbers
+SHUFFLED = "Training again on shuffled labels is no part of an audit: it would need the training data."
+
+
+@dataclass
+class Audit:
+    """What came out: findings of one schema with the studies, seconds by question, and what is not there."""
+
+    texts: int
+    of: int  # texts that were there
+    budget: str
+    labels: tuple[str, ...]
+    ids: tuple[str, ...]  # of the texts that were audited, in the order they were given
+    findings: list[Finding] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)  # by question or control, why
+    skipped: dict[str, str] = field(default_factory=dict)  # of these, what could have been asked
+    empty: dict[str, str] = field(default_factory=dict)  # by experiment/measure, why no text has a value
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The findings as a table."""
+        return to_frame(self.findings)
+
+
+def audited(
+    model: AttentionModel,
+    examples: Sequence[Example],
+    budget: str = "standard",
+    watcher: Watcher | None = None,
+    *,
+    questions: Sequence[str] | None = None,
+    searches: bool = True,
+    seed: int = SEED,
+) -> Audit:
+    """Ask every question, or those that are named.
+
+    One that this model or these texts do not allow is left out, with its reason.
+
+    Without `searches` adversaries are computed exactly where that is possible, and not looked for elsewhere.
+    """
+    allowed = check_budget(budget)
+    if not searches:
+        allowed = replace(allowed, searched=0)
+    questions = tuple(QUESTIONS) if questions is None else questions
+    for name in questions:
+        look_up(name, QUESTIONS, "question of an audit")
+    model, chosen = on_the_bench(model), spread(examples, allowed.texts)
+    subject = Audited(model, chosen)
+    subject.texts  # noqa: B018 - whatever is wrong with the texts is said before anything is measured
+    ids = tuple(example.id for example in chosen)
+    found = Audit(len(chosen), len(examples), budget, model.labels, ids)
+    audit = Auditing(subject, _twin(subject, found), allowed)
+    for number, name in enumerate(questions):
+        if watcher is not None:
+            watcher(number, len(questions))
+        _ask(name, audit, found, seed)
+    if watcher is not None:
+        watcher(len(questions), len(questions))
+    return found
+
+
+def check_budget(name: str) -> Budget:
+    """The budget of that name."""
+    return look_up(name, BUDGETS, "budget")
+
+
+def spread(examples: Sequence[Example], most: int) -> tuple[Example, ...]:
+    """At most so many of the texts, spread evenly over them."""
+    if len(examples) < 2 or len({example.id for example in examples}) < len(examples):
+        raise Refusal(
+            "texts of an audit",
+            got=f"{len(examples)} of them, or two with one id",
+            needs="at least 2, each with an id of its own",
+            way_out="Give more texts: below 20 nothing is decided.",
+        )
+    places = np.linspace(0, len(examples) - 1, min(most, len(examples))).astype(int)
+    return tuple(examples[place] for place in places)
+
+
+def _twin(subject: Audited, found: Audit) -> Audited | None:
+    found.left_out["the control with shuffled labels"] = SHUFFLED
+    try:
+        twin = untrained(subject.model)
+    except Refusal as refusal:
+        found.left_out["the untrained control"] = str(refusal)
+        return None
+    if twin is None:
+        found.left_out["the untrained control"] = (
+            "Nobody but its maker can draw this model's parameters anew."
+        )
+        return None
+    return subject.untrained(twin)
+
+
+def _ask(name: str, audit: Auditing, found: Audit, seed: int) -> None:
+    question, begun = QUESTIONS[name], time.monotonic()
+    number = list(QUESTIONS).index(name)
+    try:
+        question.check(name, audit)
+        if name in audit.budget.without:
+            found.skipped[name] = f"The budget {found.budget!r} leaves it out; {_enough(name)} has it."
+            found.left_out[name] = found.skipped[name]
+            return
+        rows = pd.DataFrame(question.observe(audit, np.random.default_rng([seed, number])))
+    except Refusal as refusal:
+        found.left_out[name] = str(refusal)
+        if isinstance(refusal, NothingGiven):
+            found.skipped[name] = str(refusal)
+        return
+    rows["seed"] = SEED
+    findings = question.conclude(rows, mode="corrected", rng=np.random.default_rng([seed, number, 1]))
+    found.findings += [finding for finding in findings if finding.n]
+    found.seconds[name] = round(time.monotonic() - begun, 3)
+    empty = _empty(findings, audit.lacks(name))
+    found.empty |= {f"{name}/{measure}": why for measure, why in empty.items()}
+    found.left_out |= _in_short(name, empty)
+
+
+def _empty(findings: Sequence[Finding], why: str) -> dict[str, str]:
+    """Measures that no text has a value for are no numbers to print, but their absence must be known."""
+    return {
+        finding.measure: why or finding.why or "no text has a value"
+        for finding in findings
+        if not finding.n and finding.group == "overall"
+    }
+
+
+def _in_short(name: str, empty: Mapping[str, str]) -> dict[str, str]:
+    """The first measure of every reason, and how many more it holds for."""
+    by_reason: dict[str, list[str]] = {}
+    for measure, reason in empty.items():
+        by_reason.setdefault(reason, []).append(measure)
+    return {
+        f"{name}: {measures[0]}" + (f" and {more} more" if more else ""): reason
+        for reason, measures in by_reason.items()
+        for more in [len(measures) - 1]
+    }
+
+
+def _enough(name: str) -> str:
+    return next(repr(budget) for budget, allowed in BUDGETS.items() if name not in allowed.without)

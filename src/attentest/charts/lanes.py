@@ -1,0 +1,208 @@
+"""Distributions one below the other, each with its quartiles and its null (ME Figures 1, 2 and 4)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from attentest.charts.style import (
+    FAINT,
+    INK,
+    PALETTE,
+    RULE,
+    WIDTH,
+    Records,
+    framed,
+    inline,
+    nothing,
+    require,
+    trained,
+)
+from attentest.experiments.importance.conclude import NULLS
+from attentest.experiments.sparsity.conclude import LAMBDA, SOFTMAX, TWIN
+from attentest.statistics.density import density, finite
+
+Importance = Literal["gradient", "loo"]
+IMPORTANCES = {"gradient": "gradient importance", "loo": "leave-one-out importance"}
+TARGETS = {"inputs": "words", "hidden": "hidden states"}
+HEIGHT = 38  # points for a lane
+
+
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """One distribution under its name, and the one it is held against, if there is one."""
+
+    name: str
+    values: pd.Series
+    null: pd.Series | None
+    colour: str
+
+
+def sparsity_entropies(
+    rows: pd.DataFrame, importance: Importance = "gradient", *, title: str = "", subtitle: str = ""
+) -> alt.LayerChart:
+    """How spread importance is over the words of a text, a lane a projection, sparser ones below (ME-2)."""
+    column = f"entropy_{importance}"
+    require(rows, "subject", "lambda", column)
+    lanes = [
+        Lane(said, _of(rows, name, column), _of(rows, twin, column), PALETTE[0 if name == "trained" else 1])
+        for name, (said, twin) in _models(rows).items()
+    ]
+    axis = f"normalised entropy of the {IMPORTANCES[importance]} of words"
+    return _drawn(lanes, rows, axis, (0.0, 1.0), "untrained models with the same projection", title, subtitle)
+
+
+def inputs_and_states(
+    rows: pd.DataFrame, importance: Importance = "gradient", *, title: str = "", subtitle: str = ""
+) -> alt.LayerChart:
+    """Whether attention ranks words or hidden states, over all tokens and over those with weight (ME-4)."""
+    columns = {
+        (target, where): f"tau_{target}_{importance}{where}"
+        for where in ("", "_support")
+        for target in TARGETS
+    }
+    require(rows, "subject", *columns.values())
+    texts = trained(rows)
+    lanes = [
+        Lane(
+            f"{TARGETS[target]}{', where attention has weight' if where else ''}",
+            texts[column] if len(texts) else pd.Series(dtype=float),
+            _null(texts, target, importance, where),
+            PALETTE[list(TARGETS).index(target)],
+        )
+        for (target, where), column in columns.items()
+    ]
+    axis = f"Kendall's τ-b of attention and {IMPORTANCES[importance]}"
+    return _drawn(lanes, texts, axis, (-1.0, 1.0), "weights that do not match the words", title, subtitle)
+
+
+def _null(texts: pd.DataFrame, target: str, importance: str, where: str) -> pd.Series | None:
+    """The larger of the two nulls; rows of the first edition have one; the gradient of words has none."""
+    named = f"{target}_{importance}{where}"
+    known = [texts[f"{null}_tau_{named}"] for null in NULLS if f"{null}_tau_{named}" in texts]
+    if known:
+        return max(known, key=lambda null: np.nan_to_num(null.mean(), nan=-2.0))
+    column = f"null_tau_{importance}{where}"
+    return None if (target, importance) == ("inputs", "gradient") or column not in texts else texts[column]
+
+
+def _models(rows: pd.DataFrame) -> dict[str, tuple[str, str]]:
+    """The models of a sweep by their subjects, the least sparse first: what each is called, and its twin."""
+    known = rows.drop_duplicates("subject") if len(rows) else rows.reindex(columns=["subject", "lambda"])
+    found = []
+    for subject, number in zip(known["subject"], known["lambda"].astype(float), strict=True):
+        twin = TWIN.strip() if subject == "trained" else TWIN + subject
+        if subject in ("trained", SOFTMAX) or subject.startswith(LAMBDA):
+            said = "the model itself" if math.isnan(number) else f"λ = {number:g}"
+            found.append((number if number == number else -math.inf, subject, said, twin))
+    named = {SOFTMAX: "softmax"}
+    return {subject: (named.get(subject, said), twin) for _, subject, said, twin in sorted(found)}
+
+
+def _of(rows: pd.DataFrame, subject: str, column: str) -> pd.Series:
+    return rows.loc[rows["subject"] == subject, column] if len(rows) else pd.Series(dtype=float)
+
+
+def _drawn(
+    lanes: Sequence[Lane],
+    rows: pd.DataFrame,
+    axis: str,
+    ends: tuple[float, float],
+    against: str,
+    title: str,
+    subtitle: str,
+) -> alt.LayerChart:
+    there = [lane for lane in lanes if len(finite(lane.values))]
+    if not there:
+        return nothing("No text has a number to show.", title, subtitle)
+    x = alt.X(
+        field="x",
+        type="quantitative",
+        title=axis,
+        scale=alt.Scale(domain=[ends[0] - 0.02, ends[1] + 0.02], nice=False),
+    )
+    y = _height([lane.name for lane in there])
+    seeds = rows["seed"].nunique()
+    lost = sum(len(lane.values) - len(finite(lane.values)) for lane in there)
+    note = f"n at the right{f' over {seeds} seeds' if seeds > 1 else ''}"
+    note += f"; {lost:,} undefined and left out" if lost else ""
+    reads = "each scaled to its own widest place; lines: median and quartiles"
+    layers = [_separators(len(there), y), *_shapes(there, x, y), _counts(there, y)]
+    if any(lane.null is not None and len(finite(lane.null)) for lane in there):
+        layers.append(_nulls(there, x, y))
+        reads += f"; diamonds: medians of {against}"
+    return framed(layers, title, subtitle, note, reads, height=HEIGHT * len(there))
+
+
+def _height(names: Sequence[str]) -> alt.Y:
+    axis = alt.Axis(
+        values=[place + 0.5 for place in range(len(names))],
+        labelExpr=f"{json.dumps(list(names), ensure_ascii=False)}[floor(datum.value)]",
+        grid=False,
+        ticks=False,
+        domain=False,
+        labelLimit=260,
+    )
+    scale = alt.Scale(domain=[len(names), 0], nice=False, zero=False)
+    return alt.Y(field="y", type="quantitative", title=None, axis=axis, scale=scale)
+
+
+def _separators(count: int, y: alt.Y) -> alt.Chart:
+    between: Records = [{"y": place} for place in range(count + 1)]
+    return alt.Chart(inline(between)).mark_rule(color=RULE).encode(y=y)
+
+
+def _shapes(lanes: Sequence[Lane], x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    bodies: Records = []
+    lines: Records = []
+    for place, lane in enumerate(lanes):
+        middle, curve = place + 0.5, density(lane.values)
+        quartiles = np.quantile(finite(lane.values), (0.25, 0.5, 0.75)).tolist()
+        reach = dict.fromkeys(quartiles, 0.2)
+        if curve is not None:
+            half = 0.42 * curve.height / curve.height.max()
+            who = {"lane": lane.name, "colour": lane.colour}
+            bodies += [
+                {**who, "x": at, "y": middle - h, "y2": middle + h}
+                for at, h in zip(curve.at.tolist(), half.tolist(), strict=True)
+            ]
+            reach = {quartile: float(np.interp(quartile, curve.at, half)) for quartile in quartiles}
+        lines += [
+            {"x": quartile, "y": middle - reach[quartile], "y2": middle + reach[quartile], "thick": size}
+            for quartile, size in zip(quartiles, (1.0, 2.5, 1.0), strict=True)
+        ]
+    fill = alt.Color(field="colour", type="nominal", scale=None)
+    area = alt.Chart(inline(bodies)).mark_area(
+        orient="vertical", opacity=0.6, clip=True, stroke=INK, strokeWidth=0.5
+    )
+    rule = alt.Chart(inline(lines)).mark_rule(color=INK)
+    width = alt.StrokeWidth(field="thick", type="quantitative", scale=None)
+    drawn = [rule.encode(x=x, y=y, y2="y2", strokeWidth=width)]
+    return [area.encode(x=x, y=y, y2="y2", color=fill, detail="lane:N"), *drawn] if bodies else drawn
+
+
+def _nulls(lanes: Sequence[Lane], x: alt.X, y: alt.Y) -> alt.Chart:
+    middles: Records = [
+        {"x": float(np.median(finite(lane.null))), "y": place + 0.5}
+        for place, lane in enumerate(lanes)
+        if lane.null is not None and len(finite(lane.null))
+    ]
+    mark = alt.Chart(inline(middles)).mark_point(
+        shape="diamond", filled=True, size=70, opacity=1, color=INK, stroke="white", strokeWidth=1
+    )
+    return mark.encode(x=x, y=y)
+
+
+def _counts(lanes: Sequence[Lane], y: alt.Y) -> alt.Chart:
+    counts: Records = [
+        {"y": place + 0.5, "said": f"n = {len(finite(lane.values)):,}"} for place, lane in enumerate(lanes)
+    ]
+    mark = alt.Chart(inline(counts)).mark_text(align="left", fontSize=10, color=FAINT)
+    return mark.encode(x=alt.value(WIDTH + 6), y=y, text="said:N")

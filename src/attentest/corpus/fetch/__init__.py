@@ -1,0 +1,1 @@
+"""Downloads and archives: how a publisher's files come here and are read."""

@@ -1,0 +1,1 @@
+"""One reader for each published corpus: a publisher's files in, Documents out."""

@@ -1,0 +1,1 @@
+"""The user's own tables: CSV, TSV, JSON Lines and Parquet."""

@@ -1,0 +1,133 @@
+"""Leave-one-out importance (JW-2): how far the output moves when one unit is deleted.
+
+Deleting is a new input, so in principle every variant is read again; that is the road "whole", and it is
+always there. But variants share almost everything, and what they share depends on the encoder: three roads
+compute only what differs. Tokens are deleted, never masked, and every text keeps its own length (A25).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attentest.evidence.erasure import convolutional as erasure_convolutional
+from attentest.evidence.erasure import recurrent as erasure_recurrent
+from attentest.evidence.erasure import tokenwise as erasure_tokenwise
+from attentest.evidence.erasure import whole as erasure_whole
+from attentest.evidence.erasure.remainder import AbstractRemainder
+from attentest.evidence.importances.given_attention import GivenAttention
+from attentest.model.batch import buckets
+from attentest.model.divergence import total_variation
+from attentest.model.networks.decoder import distribution
+from attentest.model.networks.encoders import Convolutional, Recurrent, TokenWise
+from attentest.model.seam import AttentionModel, Reading
+from attentest.model.subset import selected
+from attentest.refusal import Refusal
+
+Selected = Int[Tensor, " text"]  # rows of a batch, any of them any number of times
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The output change by unit left out, and the road that found it."""
+
+    change: Float[Tensor, "batch unit"]  # 0 on padding; NaN where a text has one unit
+    road: str
+    under: Float[Tensor, "batch draw unit"] | None = None  # the same under each attention that was given
+
+
+@dataclass(frozen=True)
+class Road:
+    """One way to encode what is left of some texts, and the memory that each variant takes."""
+
+    remainder: Callable[[AttentionModel, Reading, range], AbstractRemainder]
+    floats_per_variant: Callable[[AttentionModel, int], int]  # of a text of so many tokens
+
+
+# Numbers held at a time: some 64 megabytes, yet enough variants for large products. A GPU waits for launches,
+# not for arithmetic, and has the memory to be asked for more at once.
+FLOATS, GPU_FLOATS = 16_000_000, 128_000_000
+TEXTS = 512
+
+
+@torch.no_grad()
+def leave_one_out(
+    model: AttentionModel,
+    reading: Reading,
+    *,
+    given: GivenAttention | None = None,
+    road: str | None = None,
+) -> LeftOut:
+    """The total variation between each text's output and its output without each of its units.
+
+    `reading` is one without noise. A text of one unit is NaN: nothing would be left to read. Under a `given`
+    attention the remaining units keep their given scores, which are projected again over them (13.9), and the
+    change is from the output under the same attention of the whole text.
+    """
+    name = _checked(model, road)
+    own = distribution(model.decide(reading))
+    change = own.new_zeros(reading.mask.shape)
+    under, of_given = None, None
+    if given is not None:
+        of_given = distribution(model.decide(reading, given.weights))
+        under = own.new_zeros(*of_given.shape[:2], change.shape[1])
+    for texts, lefts in _plan(model, reading, ROADS[name]):
+        some, columns = selected(reading, texts), slice(lefts.start, lefts.stop)
+        remainder = ROADS[name].remainder(model, some, lefts)
+        change[texts, columns] = total_variation(distribution(remainder.own()), own[texts][:, None])
+        if given is not None and of_given is not None and under is not None:
+            units = some.mask.shape[1]
+            logits = remainder.under(given.weights[texts][..., :units], given.scores[texts][..., :units])
+            under[texts, :, columns] = total_variation(distribution(logits), of_given[texts][:, :, None])
+    change = _defined(change, reading.mask)
+    return LeftOut(change, name, None if under is None else _defined(under, reading.mask[:, None]))
+
+
+def _defined(change: Float[Tensor, "batch *draw unit"], mask: Tensor) -> Float[Tensor, "batch *draw unit"]:
+    """NaN where a text has one unit, 0 on padding."""
+    alone = mask.sum(-1, keepdim=True) < 2
+    return change.masked_fill(alone, float("nan")).masked_fill(~mask, 0.0)
+
+
+def _checked(model: AttentionModel, road: str | None) -> str:
+    fast = next((name for kind, name in FAST.items() if isinstance(model.encoder, kind)), "whole")
+    if road not in (None, fast, "whole"):
+        raise Refusal(
+            f"leave-one-out with the encoder {model.config.encoder!r}",
+            got=f"the road {road!r}",
+            needs=" or ".join(dict.fromkeys([repr(fast), "'whole'"])),
+            way_out="Leave the road out to take the fastest.",
+        )
+    return road or fast
+
+
+def _plan(model: AttentionModel, reading: Reading, road: Road) -> Iterator[tuple[Selected, range]]:
+    """Texts of alike size, and the units to leave out of them at a time: as many as memory allows."""
+    units, tokens = reading.mask.sum(1), reading.batch.mask.sum(1)
+    several = (units > 1).nonzero().squeeze(1)
+    sizes = zip(units[several].tolist(), tokens[several].tolist(), strict=True)
+    costs = np.array([count * road.floats_per_variant(model, length) for count, length in sizes])
+    floats = FLOATS if reading.mask.device.type == "cpu" else GPU_FLOATS
+    for group in buckets(costs, TEXTS, tokens=floats):
+        texts = several[torch.from_numpy(group).to(several.device)]
+        longest = int(units[texts].max())
+        variant = road.floats_per_variant(model, int(tokens[texts].max()))
+        at_once = max(1, floats // (len(texts) * variant))
+        for begin in range(0, longest, at_once):
+            yield texts, range(begin, min(begin + at_once, longest))
+
+
+FAST = {TokenWise: "token-wise", Convolutional: "convolutional", Recurrent: "recurrent"}
+ROADS = {
+    "token-wise": Road(erasure_tokenwise.TokenWiseRemainder, erasure_tokenwise.floats_per_variant),
+    "convolutional": Road(
+        erasure_convolutional.ConvolutionalRemainder, erasure_convolutional.floats_per_variant
+    ),
+    "recurrent": Road(erasure_recurrent.RecurrentRemainder, erasure_recurrent.floats_per_variant),
+    "whole": Road(erasure_whole.WholeRemainder, erasure_whole.floats_per_variant),
+}

@@ -1,0 +1,1 @@
+"""The communication game: messages, laypeople, and an explainer trained with its layperson."""

@@ -1,0 +1,1 @@
+"""Importance of words: gradients, explainers, influence, and their nulls."""

@@ -1,0 +1,91 @@
+"""Gradient importance (JW-1): how much the output would move with each word's vector.
+
+The probability is differentiated, not the logit. With attention *held*, a word counts only through the
+hidden states that attention sums up; *free*, also through the weights it brings about. Jain & Wallace hold
+it, Meister et al. do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attentest.model.batch import Batch
+from attentest.model.networks.decoder import distribution
+from attentest.model.seam import AttentionModel, Reading
+from attentest.shapes import Embedded, Logits
+
+PerUnit = Float[Tensor, "batch unit"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gradients:
+    """One text a row, one unit a column, zero on padding; a unit of several words has their sum."""
+
+    reading: Reading  # of the same pass, without its graph
+    times_input: PerUnit  # |sum over dimensions of gradient x input|, attention held: JW-1
+    norm_held: PerUnit
+    norm_free: PerUnit | None = None
+
+
+def gradients(model: AttentionModel, batch: Batch, *, free: bool = False) -> Gradients:
+    """Read the batch once and go back once; `free` goes back a second time, through the weights too."""
+    with parameters_at_rest(model), torch.enable_grad():
+        embeddings = model.embedding(batch.tokens).detach().requires_grad_()
+        reading = model.read(batch, embeddings=embeddings)
+        held = _slope(model.decide(reading, reading.weights.detach()), embeddings, again=free)
+        loose = _slope(model.decide(reading), embeddings) if free else None
+    at_rest = _without_graph(reading)
+    return Gradients(
+        reading=at_rest,
+        times_input=per_unit(model, at_rest, (held * at_rest.embeddings).sum(-1).abs()),
+        norm_held=per_unit(model, at_rest, held.norm(dim=-1)),
+        norm_free=None if loose is None else per_unit(model, at_rest, loose.norm(dim=-1)),
+    )
+
+
+def _slope(logits: Logits, embeddings: Embedded, *, again: bool = False) -> Embedded:
+    """The gradient of each text's probability: texts do not see each other, so the sum has each one's own."""
+    return torch.autograd.grad(likeliest(logits).sum(), embeddings, retain_graph=again)[0]
+
+
+def likeliest(logits: Logits) -> Float[Tensor, " batch"]:
+    """The probability that gradients are of: of class 1 where there is one logit, else of the likeliest."""
+    return distribution(logits).amax(-1) if logits.shape[-1] > 1 else torch.sigmoid(logits[:, 0])
+
+
+@contextmanager
+def parameters_at_rest(model: AttentionModel) -> Iterator[None]:
+    """While this holds, going back skips the gradients of the parameters, which is most of the work."""
+    moving = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    for parameter in moving:
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in moving:
+            parameter.requires_grad_(True)
+
+
+def _without_graph(reading: Reading) -> Reading:
+    tensors = {name: value for name, value in vars(reading).items() if isinstance(value, Tensor)}
+    detached: dict[str, Any] = {name: tensor.detach() for name, tensor in tensors.items()}
+    return replace(reading, **detached)
+
+
+def per_unit(model: AttentionModel, reading: Reading, of_tokens: Float[Tensor, "batch token"]) -> PerUnit:
+    """A unit of several tokens has their sum: the sentence of a hierarchy, or the one last state."""
+    of_tokens = of_tokens.masked_fill(~reading.batch.mask, 0.0)
+    if model.gathers:
+        units = of_tokens.new_zeros(reading.mask.shape)
+        numbers = reading.batch.sentences
+        if numbers is None:
+            numbers = torch.zeros_like(reading.batch.tokens)
+        return units.scatter_add(1, numbers.clamp(0, units.shape[1] - 1), of_tokens)
+    return of_tokens if reading.mask.shape == of_tokens.shape else of_tokens.sum(1, keepdim=True)

@@ -1,0 +1,114 @@
+"""What a model answers to parts of its texts: the one question that explainers by perturbation ask.
+
+All parts of all texts are answered together, parts of alike length in one pass, and alike parts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attentest.evidence.erasure import leave_one_out as erasure
+from attentest.evidence.erasure.parts import Answers, Chosen, Kept, units_of_tokens
+from attentest.evidence.importances.roads import road_for
+from attentest.evidence.removal.decisions import predicted
+from attentest.foreign.foreign_model import ForeignModel
+from attentest.model.batch import buckets
+from attentest.model.networks.decoder import distribution
+from attentest.model.seam import AttentionModel, Reading
+
+PerUnit = Float[Tensor, "batch unit"]
+PerText = Float[Tensor, " batch"]
+Parts = Bool[Tensor, "batch variant unit"]
+AT_ONCE = 4096  # parts in a pass: more of them gain nothing
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What a text is explained for: its predicted class, how likely that is, and how likely unread."""
+
+    predicted: Int[Tensor, " batch"]
+    probability: PerText
+    unread: PerText
+
+
+def explained(model: AttentionModel, reading: Reading) -> Explained:
+    """The answer to the whole text, and to none of it.
+
+    Over no units attention rests nowhere, and our own models answer to that. What a foreign model would do
+    with an empty text nobody knows: it has no reason to prefer a class, so all are alike there. Another
+    answer would move the Shapley values of a text all by the same amount, and so no ranking by them.
+    """
+    with torch.no_grad():
+        logits = model.decide(reading)
+        nowhere = model.decide(reading, torch.zeros_like(reading.weights))
+    if isinstance(model, ForeignModel):
+        nowhere = torch.zeros_like(nowhere)
+    best = predicted(logits)
+    likely, unread = (distribution(each).gather(1, best[:, None])[:, 0] for each in (logits, nowhere))
+    return Explained(best, likely, unread)
+
+
+def answers_to_parts(
+    model: AttentionModel, reading: Reading, kept: Parts, *, road: str | None = None
+) -> Float[Tensor, "batch variant"]:
+    """The probability of each text's predicted class when only the units `kept` are left of it."""
+    about, kept = explained(model, reading), kept & reading.mask[:, None]
+    found = about.unread[:, None].repeat(1, kept.shape[1])
+    texts, variants = kept.any(2).nonzero(as_tuple=True)
+    if not len(texts):
+        return found
+    parts = kept[texts, variants]
+    first, again = _distinct(texts, parts)
+    logits = _answered(model, reading, texts[first], parts[first], road)
+    likely = distribution(logits).gather(1, about.predicted[texts[first], None])[:, 0]
+    found[texts, variants] = likely[again]
+    return found
+
+
+def without_lone_units(values: PerUnit, reading: Reading) -> PerUnit:
+    """NaN where a text is one unit, of which there are no parts; 0 on padding."""
+    alone = (reading.mask.sum(1) < 2)[:, None]
+    return values.masked_fill(alone, float("nan")).masked_fill(~reading.mask, 0.0)
+
+
+def _distinct(texts: Chosen, parts: Kept) -> tuple[Int[Tensor, " distinct"], Int[Tensor, " part"]]:
+    """Where each distinct part first occurs, and which of them every part is.
+
+    Short texts have few parts, and rankings often agree on what is on top.
+    """
+    number = texts.cpu().numpy().astype(np.uint32).view(np.uint8).reshape(-1, 4)
+    rows = np.concatenate([number, np.packbits(parts.cpu().numpy(), axis=1)], axis=1)
+    names = rows.view(f"V{rows.shape[1]}")[:, 0]
+    _, first, again = np.unique(names, return_index=True, return_inverse=True)
+    return torch.from_numpy(first).to(texts.device), torch.from_numpy(again).to(texts.device)
+
+
+def _answered(
+    model: AttentionModel, reading: Reading, texts: Chosen, parts: Kept, road: str | None
+) -> Answers:
+    answer, logits, order = road_for(model, road), [], []
+    with torch.no_grad():
+        for some in _plan(model, reading, texts, parts):
+            order.append(some)
+            logits.append(answer(model, reading, texts[some], parts[some]))
+    return torch.cat(logits)[torch.cat(order).argsort()]
+
+
+def _plan(
+    model: AttentionModel, reading: Reading, texts: Chosen, parts: Kept
+) -> Iterator[Int[Tensor, " some"]]:
+    """Parts of alike length together, as many as memory allows."""
+    sizes = torch.zeros(reading.mask.shape, dtype=torch.long, device=texts.device)
+    sizes.scatter_add_(1, units_of_tokens(model, reading), reading.batch.mask.long())
+    lengths = (sizes[texts] * parts).sum(1).cpu().numpy()
+    cost = erasure.ROADS["whole"].floats_per_variant
+    costs = np.array([cost(model, length) for length in range(lengths.max() + 1)])[lengths]
+    floats = erasure.FLOATS if texts.device.type == "cpu" else erasure.GPU_FLOATS
+    for group in buckets(costs, AT_ONCE, tokens=floats):
+        yield torch.from_numpy(group).to(texts.device)

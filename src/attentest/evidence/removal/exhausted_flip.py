@@ -1,0 +1,56 @@
+"""The fewest items whose removal overturns a decision that is not affine: by trying every set.
+
+No sum of shares tells here which set is best, so a text of n items has 2^n - 2 sets to try. That is done for
+short texts, smallest sets first; of longer ones the optimum is not known.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attentest.evidence.removal.decisions import attended, is_defined, overtaken, predicted, without
+from attentest.model.seam import AttentionModel, Reading
+from attentest.model.subset import selected
+
+MOST = 10  # items of a text, hence 1,022 sets at most
+
+
+@torch.no_grad()
+def exhausted_flip(model: AttentionModel, reading: Reading) -> Float[Tensor, " batch"]:
+    """The size of each text's smallest flip, 0 where no set flips it; NaN where that is not known.
+
+    As in the exact one, a flip needs a rival strictly above and one item must stay. The reading's weights are
+    given to the model, whosever they are.
+    """
+    sizes = attended(reading).sum(1)
+    defined = is_defined(reading, model.decide(reading, reading.weights))
+    found = torch.full(sizes.shape, float("nan"), dtype=torch.float64, device=sizes.device)
+    for count in range(1, MOST + 1):
+        texts = (defined & (sizes == count)).nonzero().squeeze(1)
+        if len(texts):
+            found[texts] = _of_alike(model, selected(reading, texts), count).double()
+    return found
+
+
+def _of_alike(model: AttentionModel, reading: Reading, count: int) -> Int[Tensor, " batch"]:
+    """The same for texts of as many items, each of which is asked no further than to its first flip."""
+    found = torch.zeros(len(reading.mask), dtype=torch.long, device=reading.mask.device)
+    own = predicted(model.decide(reading, reading.weights))
+    left = torch.arange(len(found), device=found.device)
+    for size in range(1, count):
+        some = selected(reading, left)
+        items = attended(some)
+        sets = torch.tensor(list(combinations(range(count), size)), device=found.device)
+        places = items.int().argsort(dim=1, descending=True, stable=True)[:, sets]
+        gone = torch.zeros(len(left), *sets.shape[:1], items.shape[1], dtype=torch.bool, device=found.device)
+        rest = without(some.weights.masked_fill(~items, 0.0), gone.scatter(2, places, True))
+        flips = overtaken(model.decide(some, rest), own[left]).any(1)
+        found[left[flips]] = size
+        left = left[~flips]
+        if not len(left):
+            break
+    return found

@@ -1,0 +1,1 @@
+"""Can somebody who hears a few words of a text say what the classifier said?"""

@@ -1,0 +1,1 @@
+"""Is a hidden state about one word, and does attention rank states or words?"""

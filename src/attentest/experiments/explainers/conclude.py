@@ -1,0 +1,78 @@
+"""Attention beside five explainers: how they agree, how faithful each is, and what people would say of it.
+
+Faithfulness stands beside random rankings of the same texts, plausibility beside the same scores shuffled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from attentest.statistics.group_means import Means, Measure, by_class, of_controls, reasons
+from attentest.statistics.record import Finding, ordered
+
+ATTENTION, RANDOM = "attention", "random"
+EXPLAINERS = ("gradient", "leave-one-out", "integrated-gradients", "shapley", "lime")
+RANKINGS = (ATTENTION, *EXPLAINERS)
+PAIRS = tuple(combinations(RANKINGS, 2))
+FAITHFUL = ("comprehensiveness", "sufficiency")
+PLAUSIBLE = ("token_f1", "iou_f1", "auprc")
+
+WHO = ("seed", "subject", "id", "predicted", "length")
+NUMBERS = (
+    *(f"tau_{one}_{other}" for one, other in PAIRS),
+    *(f"{measure}_{ranking}" for measure in FAITHFUL for ranking in (*RANKINGS, RANDOM)),
+    *(
+        f"{null}{measure}_{ranking}"
+        for null in ("", "null_")
+        for measure in PLAUSIBLE
+        for ranking in RANKINGS
+    ),
+)
+COLUMNS = (*WHO, "marked", *NUMBERS)
+UNRANKED = "constant or NaN vector"
+ALL_MARKED = "all of the text is marked, or NaN vector"
+
+
+def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list[Finding]:
+    """Means over texts: overall, by predicted class, and for the controls."""
+    rows = ordered(rows, COLUMNS)
+    trained = rows[rows["subject"] == "trained"]
+    if trained.empty:
+        return []
+    numbers = rows[list(NUMBERS)].astype(np.float64)
+    why = reasons(rows, UNRANKED)
+    measures = [*_agreement(numbers, why), *_faithfulness(numbers, why)]
+    marked = rows["marked"] > 0
+    measures += [*_plausibility(numbers[marked], reasons(rows, ALL_MARKED))]
+    groups = [("overall", trained), *by_class(trained, "predicted", "predicted"), *of_controls(rows)]
+    return Means(experiment="explainers", rows=rows, mode=mode, rng=rng).of(measures, groups)
+
+
+def _agreement(numbers: pd.DataFrame, why: pd.Series) -> Iterator[Measure]:
+    for one, other in PAIRS:
+        yield Measure(name=f"tau-{one}-{other}", values=numbers[f"tau_{one}_{other}"], null=0.0, why=why)
+
+
+def _faithfulness(numbers: pd.DataFrame, why: pd.Series) -> Iterator[Measure]:
+    for measure in FAITHFUL:
+        null = numbers[f"{measure}_{RANDOM}"]
+        for ranking in RANKINGS:
+            values = numbers[f"{measure}_{ranking}"]
+            yield Measure(name=f"{measure}-{ranking}", values=values, null=null, why=why)
+            yield Measure(name=f"{measure}-{ranking}-excess", values=values - null, null=0.0, why=why)
+
+
+def _plausibility(numbers: pd.DataFrame, why: pd.Series) -> Iterator[Measure]:
+    """Of the texts in which people marked words; of others it is not asked."""
+    for measure in PLAUSIBLE:
+        for ranking in RANKINGS:
+            yield Measure(
+                name=f"{measure.replace('_', '-')}-{ranking}",
+                values=numbers[f"{measure}_{ranking}"],
+                null=numbers[f"null_{measure}_{ranking}"],
+                why=why,
+            )

@@ -1,0 +1,1 @@
+"""Can attention move while all else stays, or must the information move with it?"""

@@ -1,0 +1,1 @@
+"""Are a model's weights good for anything outside the model?"""

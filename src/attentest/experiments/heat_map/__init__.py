@@ -1,0 +1,1 @@
+"""What do other attentions look like on one text?"""

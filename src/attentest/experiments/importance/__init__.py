@@ -1,0 +1,1 @@
+"""Does attention agree with what moves the output?"""

@@ -1,0 +1,221 @@
+"""The cards of the importance experiment: rank agreement of attention, gradients and leave-one-out."""
+
+from __future__ import annotations
+
+from attentest.statistics.card import Card
+
+PAPER = "jain2019attention"
+CORRELATION = (-1.0, 1.0)
+SHARE = (0.0, 1.0)
+UNRANKED = "the text has one token, or either vector is constant or holds a NaN: there is nothing to rank"
+UNLISTED = "the text has one token, or either vector holds a NaN"
+GRADIENT = "gradient importance |sum over dimensions of (ds/de_t) e_t|, attention held"
+LOO = "leave-one-out importance TVD(y without token t, y)"
+LOO_HELD = f"{LOO}, the remaining tokens keeping their scores, projected again"
+SECTION = {"gradient": "4.1, Table 2 (gradient)", "loo": "4.1, Table 2 (leave-one-out)"}
+IMPORTANCE = {"gradient": GRADIENT, "loo": LOO}
+HELD = {"gradient": GRADIENT, "loo": LOO_HELD}
+NAMED = {"gradient": "tau-gradient", "loo": "tau-loo-held"}
+SWAPPED = (
+    "another text's weights (of the same length, else of the nearest longer, cut and renormalised), the"
+    " importance computed again under them: it holds fixed the shape, smoothness and positions of attention"
+    " and breaks its match with these words, so it is what agreement would be if attention did not know the"
+    " words"
+)
+PERMUTED = (
+    "the text's own weights in a random order, the importance computed again under them: it holds fixed the"
+    " set of weights and breaks which word has which, so it is what agreement would be if any word could"
+    " have any weight"
+)
+NULLS = {"swapped": SWAPPED, "permuted": PERMUTED}
+LARGER = f"the larger of two means over 20 draws. Swapped: {SWAPPED}. Permuted: {PERMUTED}"
+
+
+def _agreement(importance: str, title: str) -> dict[str, Card]:
+    """The cards of attention against one importance."""
+    held, section = HELD[importance], SECTION[importance]
+    about, named = IMPORTANCE[importance], NAMED[importance]
+    scored = ", the remaining tokens keeping their scores" if importance == "loo" else ""
+    return {
+        f"importance/{named}": Card(
+            measure=f"Kendall's tau-b of attention and {title}{scored}",
+            formula=f"mean over texts of tau-b between attention and {held}",
+            range=CORRELATION,
+            direction="higher: attention ranks tokens more as importance does",
+            null=f"mean tau: {LARGER}",
+            unit="rank correlation",
+            paper=PAPER,
+            section="ours: a variant of 4.1" if scored else section,
+            undefined_when=UNRANKED,
+        ),
+        f"importance/{named}-significant": Card(
+            measure=f"Share of texts where attention and {title} agree significantly{scored}",
+            formula=f"share of texts where tau-b between attention and {held} has p <= 0.05, two-sided,"
+            " without correction for many texts; disagreement counts, too",
+            range=SHARE,
+            direction="higher: fewer texts that chance explains; in long texts weak agreement is significant",
+            null=f"the same share under the null of tau: {LARGER}",
+            unit="share of texts",
+            paper=PAPER,
+            section="ours: a variant of 4.1" if scored else section,
+            undefined_when=UNRANKED,
+        ),
+        f"importance/tau-{importance}-excess": Card(
+            measure=f"Agreement of attention and {title} beyond its null",
+            formula=f"mean over texts of {named} minus the mean tau over draws of the null: {LARGER}",
+            range=(-2.0, 2.0),
+            direction="higher: attention ranks these words as importance does, beyond what its shape"
+            " brings about",
+            null="0",
+            unit="difference of rank correlations",
+            paper=PAPER,
+            section="ours",
+            undefined_when=f"{UNRANKED}; or no other text is as long, where the swapped null is the larger",
+        ),
+        **{
+            f"importance/tau-{importance}-{null}": Card(
+                measure=f"Kendall's tau-b of attention and {title} under {null} weights{scored}",
+                formula=f"mean over texts and 20 draws of tau-b between given weights and {held} under"
+                f" them: {how}",
+                range=CORRELATION,
+                direction="none: it is a null, printed beside the other one",
+                null="none: it is one itself",
+                unit="rank correlation",
+                paper=PAPER,
+                section="ours",
+                undefined_when=UNRANKED + ("; or no other text is as long" if null == "swapped" else ""),
+            )
+            for null, how in NULLS.items()
+        },
+        f"importance/tau-{importance}-excess-superseded": Card(
+            measure=f"Superseded: agreement of attention and {title} beyond the first edition's null",
+            formula=f"mean over texts of tau-b between attention and {about}, minus the mean over draws in"
+            f" which"
+            " sensitivities (of leave-one-out: values) trade places beneath the weights",
+            range=(-2.0, 2.0),
+            direction="none: it is wrong wherever words share states (BiLSTM, CNN, Transformer), and kept"
+            " for one"
+            f" release so that older tables can be found; read tau-{importance}-excess",
+            null="0",
+            unit="difference of rank correlations",
+            paper=PAPER,
+            section="ours, superseded",
+            undefined_when=UNRANKED,
+        ),
+        f"importance/gradient-loo-minus-attention-{importance}": Card(
+            measure=f"How much better the two importances agree than attention and {title}",
+            formula="mean over texts of tau-b between gradient and leave-one-out importance minus tau-b"
+            f" between attention and {about}",
+            range=(-2.0, 2.0),
+            direction="above 0: the importances agree with each other better than attention does with one",
+            null="0; but both importances carry attention as a factor: all three agree by construction",
+            unit="difference of rank correlations",
+            paper=PAPER,
+            section="in the published code only, whose tables swap the names of two of the three pairs",
+            undefined_when=UNRANKED,
+        ),
+        f"importance/top-k-overlap-{importance}": Card(
+            measure=f"Overlap of the top k by attention and by {title}",
+            formula=f"mean over texts of the share of the k largest by attention that are also among the k"
+            f" largest by {about}; k = max(10, a tenth of the mean length), ties by position",
+            range=SHARE,
+            direction="higher: the same tokens are on top; 1 where the text has no more than k tokens",
+            null="min(k, T) / T for a text of T tokens: what k tokens drawn blindly would hit",
+            unit="share of the top k",
+            paper=PAPER,
+            section="ours; k is the published code's",
+            undefined_when=UNLISTED,
+        ),
+        f"importance/top-k-distance-{importance}": Card(
+            measure=f"Kendall distance of the top k by attention and by {title}",
+            formula=f"mean over texts of the distance of Fagin, Kumar and Sivakumar (2003), p = 1/2, between"
+            f" the k largest by attention and by {about}, divided by that of disjoint lists",
+            range=SHARE,
+            direction="lower: more alike. A distance, not a correlation: 0 is the same list, 1 disjoint ones",
+            null="none is known in closed form; it depends on k and the length of the text",
+            unit="share of the distance of disjoint lists",
+            paper=PAPER,
+            section="in the published code only",
+            undefined_when=UNLISTED,
+        ),
+        f"importance/noise-ceiling-{importance}": Card(
+            measure=f"Noise ceiling of {title}",
+            formula=f"mean over texts and all pairs of seeds of tau-b between {about} of the one and of"
+            f" the other,"
+            " on the texts whose importances are stored whole",
+            range=CORRELATION,
+            direction="higher: the importance itself is more stable; attention cannot be asked to agree more",
+            null="0: importances that share nothing but the text",
+            unit="rank correlation",
+            paper=PAPER,
+            section="ours",
+            undefined_when=f"there is one seed, {UNRANKED}",
+        ),
+    }
+
+
+def _norm(attention: str, meaning: str) -> Card:
+    return Card(
+        measure=f"Kendall's tau-b of attention and the gradient's norm, attention {attention}",
+        formula=f"mean over texts of tau-b between attention and ||ds/de_t||, {meaning}",
+        range=CORRELATION,
+        direction="higher: attention ranks tokens more as the norm does",
+        null="none known: how far it is 0 depends on the encoder",
+        unit="rank correlation",
+        paper=PAPER,
+        section="ours: a variant of 4.1",
+        undefined_when=UNRANKED,
+    )
+
+
+IMPORTANCE_CARDS = {
+    **_agreement("gradient", "gradients"),
+    **_agreement("loo", "leave-one-out"),
+    "importance/tau-loo": Card(
+        measure="Kendall's tau-b of attention and leave-one-out",
+        formula=f"mean over texts of tau-b between attention and {LOO}, the remaining tokens scored again",
+        range=CORRELATION,
+        direction="higher: attention ranks tokens more as importance does",
+        null="none: given weights have no scores of their own to be computed again; see tau-loo-held",
+        unit="rank correlation",
+        paper=PAPER,
+        section=SECTION["loo"],
+        undefined_when=UNRANKED,
+    ),
+    "importance/tau-loo-significant": Card(
+        measure="Share of texts where attention and leave-one-out agree significantly",
+        formula=f"share of texts where tau-b between attention and {LOO} has p <= 0.05, two-sided,"
+        " without correction for many texts; disagreement counts, too",
+        range=SHARE,
+        direction="higher: fewer texts that chance explains; in long texts weak agreement is significant",
+        null="none, as of tau-loo; see tau-loo-held-significant",
+        unit="share of texts",
+        paper=PAPER,
+        section=SECTION["loo"],
+        undefined_when=UNRANKED,
+    ),
+    "importance/tau-gradient-loo": Card(
+        measure="Kendall's tau-b of gradients and leave-one-out",
+        formula=f"mean over texts of tau-b between {GRADIENT} and {LOO}",
+        range=CORRELATION,
+        direction="higher: the two importances agree more",
+        null="0",
+        unit="rank correlation",
+        paper=PAPER,
+        section="in the published code only",
+        undefined_when=UNRANKED,
+    ),
+    "importance/tau-gradient-loo-significant": Card(
+        measure="Share of texts where gradients and leave-one-out agree significantly",
+        formula=f"share of texts where tau-b between {GRADIENT} and {LOO} has p <= 0.05, two-sided",
+        range=SHARE,
+        direction="higher: fewer texts that chance explains; in long texts weak agreement is significant",
+        null="0.05: unrelated rankings",
+        unit="share of texts",
+        paper=PAPER,
+        section="in the published code only",
+        undefined_when=UNRANKED,
+    ),
+    "importance/tau-norm-held": _norm("held", "the derivative taken as if attention did not depend on e_t"),
+    "importance/tau-norm-free": _norm("free", "the derivative taken through attention as well"),
+}

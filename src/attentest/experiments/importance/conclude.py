@@ -1,0 +1,158 @@
+"""Whether attention ranks tokens as importance does: the correlations of Jain & Wallace (2019).
+
+Rank correlations of single texts (JW-1, JW-2, and JW-3 from the published code), each beside what it is
+where the weights do not match the words. With attention held, the gradient of a token carries its weight
+as a factor, so that null is far from 0. There are two, the weights of another text and the text's own in
+another order; the excess is over the one whose mean is larger in the group.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from attentest.statistics.group_means import Group, Means, Measure, by_class, by_span, of_controls, reasons
+from attentest.statistics.noise_ceiling import ceilings
+from attentest.statistics.rank_agreement import SIGNIFICANT, significant
+from attentest.statistics.record import Finding, ordered
+
+IMPORTANCES = ("gradient", "loo")
+NULLS = ("swapped", "permuted")
+HELD = {"gradient": "gradient", "loo": "loo_held"}  # the importance that is computed as its nulls are
+WHO = ("seed", "subject", "id", "label", "predicted", "length")
+NUMBERS = (
+    *(
+        f"{quantity}_{importance}"
+        for importance in IMPORTANCES
+        for quantity in (
+            *("tau", "p", "overlap", "distance", "traded_tau"),
+            *(f"{null}_{drawn}" for null in NULLS for drawn in ("tau", "significant")),
+        )
+    ),
+    *(
+        "tau_loo_held",
+        "p_loo_held",
+        "tau_gradient_loo",
+        "p_gradient_loo",
+        "tau_norm_held",
+        "tau_norm_free",
+        "k",
+    ),
+)
+COLUMNS = (*WHO, *NUMBERS)
+EDGES = (0.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, math.inf)  # tokens: significance depends on them
+SPANS = tuple(f"[{low:g}, {high:g})" for low, high in pairwise(EDGES))
+UNRANKED = "constant or NaN vector"
+NO_PARTNER = "no other text is as long"
+
+
+def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list[Finding]:
+    """Means over texts: overall and for the controls, and of correlations by class and by length, too.
+
+    Class means the predicted one, as in the paper's tables, and the gold one beside it.
+    """
+    rows = ordered(rows, COLUMNS)
+    trained = rows[rows["subject"] == "trained"]
+    if trained.empty:
+        return []
+    numbers = rows[["length", *NUMBERS]].astype(np.float64)
+    why = reasons(rows, UNRANKED)
+    others = [*_others(numbers, why), *_ceilings(trained, why)]
+    means = Means(experiment="importance", rows=rows, mode=mode, rng=rng)
+    found = []
+    for group in [("overall", trained), *of_controls(rows)]:
+        found += means.of([*_correlations(numbers, why, means, group[1].index), *others], [group])
+    for group in _parts(trained):
+        found += means.of([*_correlations(numbers, why, means, group[1].index)], [group])
+    return found
+
+
+def _parts(rows: pd.DataFrame) -> list[Group]:
+    return [
+        *by_class(rows, "predicted", "predicted"),
+        *by_class(rows, "label", "gold"),
+        *by_span(rows, "length", "length", EDGES, SPANS),
+    ]
+
+
+def _correlations(numbers: pd.DataFrame, why: pd.Series, means: Means, texts: pd.Index) -> Iterator[Measure]:
+    for importance, held in HELD.items():
+        null = larger_null(numbers, importance, means, texts)
+        tau, drawn = numbers[f"tau_{held}"], numbers[f"{null}_tau_{importance}"]
+        lent = why.where(drawn.notna() | tau.isna(), NO_PARTNER)
+        named = held.replace("_", "-")
+        yield Measure(name=f"tau-{named}", values=tau, null=drawn, why=why)
+        yield Measure(
+            name=f"tau-{named}-significant",
+            values=_significant(numbers[f"p_{held}"]),
+            null=numbers[f"{null}_significant_{importance}"],
+            why=why,
+        )
+        yield Measure(name=f"tau-{importance}-excess", values=tau - drawn, null=0.0, why=lent)
+        for each in NULLS:
+            values = numbers[f"{each}_tau_{importance}"]
+            missing = why.where(tau.isna(), NO_PARTNER) if each == "swapped" else why
+            yield Measure(name=f"tau-{importance}-{each}", values=values, null=math.nan, why=missing)
+        traded = numbers[f"tau_{importance}"] - numbers[f"traded_tau_{importance}"]
+        if traded.notna().any():  # audits of models made elsewhere never had it
+            yield Measure(name=f"tau-{importance}-excess-superseded", values=traded, null=0.0, why=why)
+    yield Measure(name="tau-loo", values=numbers["tau_loo"], null=math.nan, why=why)
+    yield Measure(name="tau-loo-significant", values=_significant(numbers["p_loo"]), null=math.nan, why=why)
+    yield Measure(name="tau-gradient-loo", values=numbers["tau_gradient_loo"], null=0.0, why=why)
+    yield Measure(
+        name="tau-gradient-loo-significant",
+        values=_significant(numbers["p_gradient_loo"]),
+        null=SIGNIFICANT,
+        why=why,
+    )
+    for attention in ("held", "free"):
+        values = numbers[f"tau_norm_{attention}"]
+        yield Measure(name=f"tau-norm-{attention}", values=values, null=math.nan, why=why)
+
+
+def _others(numbers: pd.DataFrame, why: pd.Series) -> Iterator[Measure]:
+    between = numbers["tau_gradient_loo"]
+    for importance in IMPORTANCES:
+        values = between - numbers[f"tau_{importance}"]
+        yield Measure(name=f"gradient-loo-minus-attention-{importance}", values=values, null=0.0, why=why)
+    # The mean of the hypergeometric distribution: k tokens drawn blindly from n, of which k are on top.
+    by_chance = np.minimum(numbers["k"], numbers["length"]) / numbers["length"]
+    for importance in IMPORTANCES:
+        overlap, distance = numbers[f"overlap_{importance}"], numbers[f"distance_{importance}"]
+        yield Measure(name=f"top-k-overlap-{importance}", values=overlap, null=by_chance, why=why)
+        yield Measure(name=f"top-k-distance-{importance}", values=distance, null=math.nan, why=why)
+
+
+def _ceilings(trained: pd.DataFrame, why: pd.Series) -> Iterator[Measure]:
+    """How well an importance agrees with itself after another training; no more can be asked of attention."""
+    for importance in IMPORTANCES:
+        values = ceilings(trained, importance)
+        yield Measure(name=f"noise-ceiling-{importance}", values=values, null=0.0, why=why)
+
+
+def larger_null(numbers: pd.DataFrame, importance: str, means: Means, texts: pd.Index) -> str:
+    """The null whose mean is larger over the texts that have both; without any, the permuted one."""
+    both = numbers.loc[texts, [f"{null}_tau_{importance}" for null in NULLS]].dropna()
+    swapped, permuted = (means.mean(both[column]) for column in both)
+    return "swapped" if swapped > permuted else "permuted"
+
+
+def null_of_texts(texts: pd.DataFrame, importance: str) -> tuple[pd.Series, str]:
+    """The null of each text for a figure, the one whose mean is larger, and its name in words.
+
+    Rows of the first edition have its own null, which says so.
+    """
+    if f"swapped_tau_{importance}" not in texts:
+        return texts[f"null_tau_{importance}"], "null: values permuted (first edition)"
+    both = {null: texts[f"{null}_tau_{importance}"].astype(np.float64) for null in NULLS}
+    larger = max(NULLS, key=lambda null: np.nan_to_num(both[null].mean(), nan=-2.0))
+    title = {"swapped": "another text's weights", "permuted": "weights permuted"}[larger]
+    return both[larger], f"null: {title}" + (", scores held" if importance == "loo" else "")
+
+
+def _significant(p_value: pd.Series) -> pd.Series:
+    return pd.Series(significant(p_value.to_numpy()), index=p_value.index)

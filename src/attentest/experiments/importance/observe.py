@@ -1,0 +1,199 @@
+"""Does attention agree with what moves the output?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attentest.evidence.concordance import count_on
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.given_attention import AttentionPool, GivenAttention
+from attentest.evidence.importances.gradient import gradients
+from attentest.evidence.importances.gradient_under import gradients_under
+from attentest.evidence.importances.traded_importance import traded_gradient, traded_leave_one_out
+from attentest.evidence.permutation import orders
+from attentest.experiments.contract import Row, Subject
+from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.controls import AbstractBesideControls
+from attentest.experiments.shared.shown import shown
+from attentest.foreign.foreign_model import ForeignModel
+from attentest.model.batch import Batch, buckets
+from attentest.model.reader import TEXTS, TOKENS
+from attentest.model.seam import AttentionModel, Reading
+from attentest.refusal import Refusal
+from attentest.statistics.rank_agreement import kendalls, significant
+from attentest.statistics.top_k import distance, overlap
+
+Columns = dict[str, np.ndarray]
+NULLS = ("swapped", "permuted")
+
+
+@dataclass(frozen=True)
+class Importances:
+    """What attention says of each unit, and what gradient and leave-one-out say.
+
+    With `given` attention the two also say it under each of these, `gradient_under` and `loo_under`.
+    """
+
+    reading: Reading
+    weights: np.ndarray
+    gradient: np.ndarray
+    loo: np.ndarray
+    norm_held: np.ndarray
+    norm_free: np.ndarray
+    lengths: np.ndarray
+    gradient_under: np.ndarray | None = None
+    loo_under: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, model: AttentionModel, batch: Batch, given: GivenAttention | None = None) -> Importances:
+        """All of them, from one reading."""
+        found = gradients(model, batch, free=True)
+        reading = found.reading
+        loo = leave_one_out(model, reading, given=given)
+        assert found.norm_free is not None
+        weights = reading.weights if reading.weights.ndim == 2 else reading.weights.mean(1)  # over heads
+        return cls(
+            reading=replace(reading, weights=weights),
+            weights=_numpy(weights),
+            gradient=_numpy(found.times_input),
+            loo=_numpy(loo.change),
+            norm_held=_numpy(found.norm_held),
+            norm_free=_numpy(found.norm_free),
+            lengths=_numpy(reading.mask.sum(1)).astype(int),
+            gradient_under=None
+            if given is None
+            else _numpy(gradients_under(model, reading, given.weights).times_input),
+            loo_under=None if loo.under is None else _numpy(loo.under),
+        )
+
+    def agreement(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Tau-b and p-value of every text, or of every draw of every text, counted where the model is."""
+        shape, draws = x.shape[:-1], x.size // (len(x) * x.shape[-1])
+        first, second = (each.reshape(-1, x.shape[-1]) for each in (x, y))
+        count = count_on(self.reading.mask.device)
+        tau, p_value = kendalls(first, second, self.lengths.repeat(draws), count=count)
+        return tau.reshape(shape), p_value.reshape(shape)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Importance(AbstractBesideControls):
+    """Rank agreement of attention, gradient and leave-one-out (JW-1 to JW-3), each beside its two nulls.
+
+    A null gives the text weights that do not match its words (`swapped`, `permuted`: see
+    `given_attention`), computes the importance again under them, and correlates the two. Leave-one-out is
+    computed twice: with the remaining words scored again, as published (`tau_loo`), and with their scores
+    held (`tau_loo_held`), as in its nulls, where no scores of their own belong to the weights. The
+    columns `traded` are the first edition's null.
+    """
+
+    name: ClassVar[str] = "importance"
+    cite: ClassVar[str] = "jain2019attention"
+    version: ClassVar[int] = 2
+
+    nulls: int = 20
+    shown: int = 200
+    texts: str = ""  # ids of further texts to keep whole
+
+    def __post_init__(self) -> None:
+        if self.nulls < 1 or self.shown < 0:
+            raise Refusal(
+                "experiment importance",
+                got=f"{self.nulls} draws of the null, {self.shown} texts to show",
+                needs="at least 1 draw, and 0 texts or more",
+                way_out="20 draws are the default.",
+            )
+
+    def ask(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
+        """The rows of one model."""
+        model = subject.model.with_heads
+        pool = AttentionPool.of(model, subject.texts)
+        whole = shown(subject, self.shown, self.texts) if subject.name == "trained" else set()
+        k = max(10, int(0.1 * subject.texts.lengths.mean()))  # as the published code has it
+        for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
+            batch = subject.texts.batch(rows).to(model.device)
+            given = self._given(model, pool, batch, rows, rng)
+            own = Importances.of(model, batch, given)
+            columns = agreement(own, k) | self._nulls(own, given) | self.traded(model, own, rng)
+            for place, row in enumerate(begun(subject, rows, own.reading)):
+                yield {
+                    **row,
+                    "k": k,
+                    **{name: float(column[place]) for name, column in columns.items()},
+                    **(_vectors(own, place) if rows[place] in whole else dict.fromkeys(VECTORS)),
+                }
+
+    def _given(
+        self, model: AttentionModel, pool: AttentionPool, batch: Batch, rows: np.ndarray, rng: torch.Generator
+    ) -> GivenAttention:
+        """The model's own attention, then the draws of both nulls."""
+        with torch.no_grad():
+            reading = model.read_distinct(batch)
+        return pool.own_and_nulls(model, reading, rows, self.nulls, rng=rng)
+
+    def _nulls(self, own: Importances, given: GivenAttention) -> Columns:
+        assert own.gradient_under is not None and own.loo_under is not None
+        weights = _numpy(given.ranked)
+        columns = {}
+        columns["tau_loo_held"], columns["p_loo_held"] = own.agreement(own.weights, own.loo_under[:, 0])
+        for number, null in enumerate(NULLS):
+            draws = slice(1 + number * self.nulls, 1 + (number + 1) * self.nulls)
+            for name, importance in (("gradient", own.gradient_under), ("loo", own.loo_under)):
+                tau, p_value = own.agreement(weights[:, draws], importance[:, draws])
+                columns[f"{null}_tau_{name}"] = mean_of_defined(tau)
+                columns[f"{null}_significant_{name}"] = mean_of_defined(significant(p_value))
+        return columns
+
+    def traded(self, model: AttentionModel, own: Importances, rng: torch.Generator) -> Columns:
+        """The null of the first edition: sensitivities, or values, change places beneath the weights."""
+        if isinstance(model, ForeignModel):
+            return dict.fromkeys(("traded_tau_gradient", "traded_tau_loo"), np.full(len(own.lengths), np.nan))
+        drawn = orders(own.reading.mask, self.nulls, rng=rng)
+        with torch.no_grad():
+            weights = own.reading.weights
+            gradient = torch.as_tensor(own.gradient, dtype=weights.dtype, device=weights.device)
+            by_gradient = _numpy(traded_gradient(weights, gradient, drawn))
+            by_loo = _numpy(traded_leave_one_out(model, own.reading, drawn))
+        same = np.broadcast_to(own.weights[:, None], by_loo.shape)
+        return {
+            "traded_tau_gradient": own.agreement(same, by_gradient)[0].mean(1),
+            "traded_tau_loo": own.agreement(same, by_loo)[0].mean(1),
+        }
+
+
+def mean_of_defined(draws: np.ndarray) -> np.ndarray:
+    """The mean over draws of those that are defined; NaN where none is."""
+    known = ~np.isnan(draws)
+    count = known.sum(1)
+    return np.where(count > 0, np.where(known, draws, 0.0).sum(1) / np.maximum(count, 1), np.nan)
+
+
+def agreement(own: Importances, k: int) -> Columns:
+    """How the rankings of each text agree."""
+    columns = {}
+    for name, importance in (("gradient", own.gradient), ("loo", own.loo)):
+        columns[f"tau_{name}"], columns[f"p_{name}"] = own.agreement(own.weights, importance)
+        columns[f"overlap_{name}"] = overlap(own.weights, importance, own.lengths, k)
+        columns[f"distance_{name}"] = distance(own.weights, importance, own.lengths, k)
+    columns["tau_gradient_loo"], columns["p_gradient_loo"] = own.agreement(own.gradient, own.loo)
+    columns["tau_norm_held"] = own.agreement(own.weights, own.norm_held)[0]
+    columns["tau_norm_free"] = own.agreement(own.weights, own.norm_free)[0]
+    return columns
+
+
+VECTORS = ("weights", "gradient", "loo")
+
+
+def _vectors(own: Importances, place: int) -> Row:
+    length = own.lengths[place]
+    return {name: getattr(own, name)[place, :length].astype(np.float32).tolist() for name in VECTORS}
+
+
+def _numpy(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().cpu().numpy()

@@ -1,0 +1,1 @@
+"""Do the words that get more attention tell more about the output?"""

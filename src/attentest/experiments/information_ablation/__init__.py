@@ -1,0 +1,1 @@
+"""What becomes of the agreement of attention and information in models that were trained otherwise?"""

@@ -1,0 +1,1 @@
+"""How much does the agreement of attention and information depend on what the paper leaves open?"""

@@ -1,0 +1,1 @@
+"""Does it matter which token has which weight?"""

@@ -1,0 +1,92 @@
+"""What shuffling attention does to the output: the permutation experiment of Jain & Wallace (2019)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from attentest.refusal import Refusal
+from attentest.statistics.comparison import Numbers
+from attentest.statistics.group_means import (
+    CONTROLS,
+    MAX_ATTENTION_EDGES,
+    MAX_ATTENTION_SPANS,
+    Group,
+    Means,
+    Measure,
+    by_class,
+    by_span,
+    of_controls,
+)
+from attentest.statistics.record import Finding, ordered
+
+COLUMNS = ("seed", "subject", "id", "predicted", "max_attention", "median_change")
+UNMOVED = 0.05  # a median change of output below this is called none
+ONE_TOKEN = "one token: nothing to permute"
+
+
+def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list[Finding]:
+    """The mean over texts of the median output change: overall, by predicted class, by largest weight.
+
+    The paper shows the distributions; the means per bin and class are ours, and so is the null, the
+    same quantity on untrained models: an output that attention could not move before training either
+    says nothing about what training put into attention. The controls themselves follow, and untrained
+    models have no null but themselves.
+    """
+    rows = ordered(rows, COLUMNS)
+    trained, untrained = (rows[rows["subject"] == subject] for subject in ("trained", "untrained"))
+    if trained.empty:
+        return []
+    changes = rows["median_change"].astype(np.float64)
+    unmoved = (changes < UNMOVED).astype(np.float64).where(changes.notna())
+    why = pd.Series(ONE_TOKEN, index=rows.index)
+    means = Means(experiment="permutation", rows=rows, mode=mode, rng=rng)
+    nulls = {**dict(_groups(untrained)), "shuffled labels": untrained}
+    found = []
+    for name, texts in [*_groups(trained), *of_controls(rows)]:
+        asked = {"median-output-change": changes}
+        if name in ("overall", *CONTROLS):
+            asked["share-unmoved"] = unmoved
+        null = nulls.get(name, untrained.iloc[:0]).index
+        measures = [
+            Measure(name=measure, values=values, null=means.mean(values.loc[null]), why=why)
+            for measure, values in asked.items()
+        ]
+        found += means.of(measures, [(name, texts)])
+    return found
+
+
+def permutation_moments(weights: Numbers, values: Numbers) -> tuple[float, float]:
+    """The mean and variance, over all orders of the weights, of their sum of values: the logit of JW-4.
+
+    A weight meets every value equally often, hence the mean; every two weights meet every two values
+    equally often, hence a variance that is a product of spreads. One token has no other order: NaN.
+    """
+    held, met = np.asarray(weights, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    if held.ndim != 1 or held.shape != met.shape:
+        raise Refusal(
+            "permuting the weights of a text",
+            got=f"shapes {held.shape} and {met.shape}",
+            needs="a weight and a value for each of its tokens",
+            way_out="Pass one text at a time, without its padding.",
+        )
+    if len(held) < 2:
+        return math.nan, math.nan
+    spreads = ((held - held.mean()) ** 2).sum() * ((met - met.mean()) ** 2).sum()
+    return float(held.sum() * met.mean()), float(spreads / (len(held) - 1))
+
+
+def max_attention_spans(rows: pd.DataFrame) -> list[Group]:
+    """Texts by their largest weight, in the four bins of the paper's violins."""
+    return by_span(rows, "max_attention", "max attention", MAX_ATTENTION_EDGES, MAX_ATTENTION_SPANS)
+
+
+def _groups(rows: pd.DataFrame) -> Iterator[Group]:
+    """Every group that has texts, under its printed name; class means the predicted one, as in the paper."""
+    classes = by_class(rows, "predicted", "predicted")
+    yield from [("overall", rows), *classes, *max_attention_spans(rows)]
+    for name, texts in classes:
+        yield from ((f"{name}, {span}", of_span) for span, of_span in max_attention_spans(texts))

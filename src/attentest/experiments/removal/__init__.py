@@ -1,0 +1,1 @@
+"""How many items must go before the decision flips?"""

@@ -1,0 +1,1 @@
+"""Does another seed move attention as far as an adversary does?"""

@@ -1,0 +1,1 @@
+"""What several experiments share: common columns, control models, splits in an order."""

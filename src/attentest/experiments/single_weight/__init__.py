@@ -1,0 +1,1 @@
+"""Does the item with the largest weight matter more than any other?"""

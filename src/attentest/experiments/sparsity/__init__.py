@@ -1,0 +1,1 @@
+"""Does sparser attention make importance sparser, and does it come to agree with it?"""

@@ -1,0 +1,1 @@
+"""Does the task need attention at all?"""

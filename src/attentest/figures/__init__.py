@@ -1,1 +1,0 @@
-"""What a person sees: figures, heat maps, tables, progress. Never torch."""

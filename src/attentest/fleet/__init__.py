@@ -1,0 +1,1 @@
+"""Many models of one shape trained together on one GPU."""

@@ -1,0 +1,1 @@
+"""Models made elsewhere behind the seam: Hugging Face transformers and adapters of PyTorch modules."""

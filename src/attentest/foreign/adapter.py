@@ -1,0 +1,183 @@
+"""Any PyTorch module on the bench, through an adapter of some ten lines, after the same proof of effect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attentest.corpus.example import Example
+from attentest.foreign.foreign_model import ForeignModel, Outside, Variants, label_numbers
+from attentest.model.batch import Batch, IndexedSplit
+from attentest.model.seam import Reading
+from attentest.refusal import Refusal
+from attentest.shapes import Embedded
+
+METHODS = ("numbers", "attend", "decide", "predict")
+FLOATS = 32_000_000  # numbers held at a time, some 128 megabytes
+SIZES = (6, 3, 4)  # of the texts of the proof: padding must be there to go wrong
+
+
+@runtime_checkable
+class Adapter(Protocol):
+    """What a module must be able to say. Masks are True where a real token stands."""
+
+    embedding: nn.Embedding
+
+    def numbers(self, words: Sequence[str]) -> Sequence[int]:
+        """The row of the embedding table for each word."""
+        ...
+
+    def attend(self, vectors: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """States (batch, token, width) and attention weights (batch, token) of texts as vectors."""
+        ...
+
+    def decide(self, states: Tensor, weights: Tensor) -> Tensor:
+        """Logits (batch, class) of these states under these weights, whosever they are."""
+        ...
+
+    def predict(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """The module's own logits, asked the way it is always asked."""
+        ...
+
+
+class AdaptedModel(ForeignModel):
+    """A module behind its adapter. It is proven when it is made, and refused where that fails."""
+
+    def __init__(self, adapter: Any, labels: Sequence[str]) -> None:
+        lacking = [name for name in ("embedding", *METHODS) if not hasattr(adapter, name)]
+        given = ", ".join(METHODS)
+        _need(
+            not lacking, f"no {', '.join(lacking)}", f"embedding, {given}", "See docs/guides/your-model.md."
+        )
+        super().__init__(adapter.embedding, tuple(labels))
+        self.adapter = adapter
+        for part in vars(adapter).values():
+            if isinstance(part, nn.Module):
+                part.eval()
+        _prove(self, _probe(adapter.embedding.num_embeddings, self.device))
+
+    def split(self, examples: Sequence[Example]) -> NumberedSplit:
+        """The examples by the adapter's numbers, to be read in batches."""
+        return NumberedSplit(examples, self.adapter, self.labels)
+
+    def read(
+        self, batch: Batch, *, embeddings: Embedded | None = None, rng: torch.Generator | None = None
+    ) -> Reading:
+        """Encode and weigh, once."""
+        if batch.query is not None:
+            raise Refusal(
+                "an adapted module", got="texts with a query", needs="single texts", way_out="Join the two."
+            )
+        if embeddings is None:
+            embeddings = self.embedding(batch.tokens)
+        states, weights = self.adapter.attend(embeddings, batch.mask)
+        _need_shape("the states that attend returns", states, (*batch.mask.shape, None))
+        _need_shape("the weights that attend returns", weights, tuple(batch.mask.shape))
+        return Reading(
+            batch=batch,
+            embeddings=embeddings,
+            hidden=states,
+            scores=weights.clamp_min(torch.finfo(weights.dtype).tiny).log(),
+            weights=weights,
+            mask=batch.mask,
+        )
+
+    def answer(
+        self, reading: Reading, weights: Variants, *, held: bool
+    ) -> Float[Tensor, "batch variant class"]:
+        """The adapter's decision, all variants as one batch, as many as memory allows."""
+        at_once = max(1, FLOATS // reading.hidden.numel())
+        answers = []
+        for some in weights.split(at_once, dim=1):
+            states = reading.hidden.repeat_interleave(some.shape[1], dim=0)
+            logits = self.adapter.decide(states, some.flatten(0, 1))
+            _need_shape("the logits that decide returns", logits, (len(states), None))
+            answers.append(logits.unflatten(0, (-1, some.shape[1])))
+        return torch.cat(answers, dim=1)
+
+
+class NumberedSplit(IndexedSplit):
+    """Examples as an adapter numbers their words: the same batches as from a vocabulary."""
+
+    def __init__(self, examples: Sequence[Example], adapter: Adapter, labels: Sequence[str]) -> None:
+        self.examples, self.queries, self.sentences, self.possible = examples, [], None, None
+        self.tokens = [np.array(adapter.numbers(example.tokens), dtype=np.int64) for example in examples]
+        self.lengths = np.array([len(tokens) for tokens in self.tokens])
+        self.labels = label_numbers(examples, labels)
+        for example, tokens in zip(examples, self.tokens, strict=True):
+            inside = (tokens >= 0) & (tokens < adapter.embedding.num_embeddings)
+            if len(tokens) != len(example.tokens) or not len(tokens) or not inside.all():
+                raise Refusal(
+                    f"the numbers of text {example.id!r}",
+                    got=f"{len(tokens)} for {len(example.tokens)} words, or some without a vector",
+                    needs=f"one a word, from 0 to {adapter.embedding.num_embeddings - 1}",
+                    way_out="Let numbers give unknown words a row of their own.",
+                )
+
+
+def _probe(rows: int, device: torch.device) -> Batch:
+    """Random words in texts of several lengths."""
+    longest = max(SIZES)
+    mask = torch.arange(longest) < torch.tensor(SIZES)[:, None]
+    drawn = torch.randint(rows, mask.shape, generator=torch.Generator().manual_seed(0))
+    return Batch(
+        ids=tuple(map(str, range(len(SIZES)))),
+        tokens=drawn.masked_fill(~mask, 0),
+        mask=mask,
+        labels=torch.zeros(len(SIZES), dtype=torch.long),
+    ).to(device)
+
+
+@torch.no_grad()
+def _prove(model: AdaptedModel, probe: Batch) -> None:
+    """Its own weights give its own answer, bit for bit; other weights give another; padding has none."""
+    reading = model.read(probe)
+    model.encoder = Outside(reading.hidden.shape[2])  # type: ignore[assignment]
+    own, answer = model.adapter.predict(probe.tokens, probe.mask), model.decide(reading)
+    classes = answer.shape[1]
+    _need(
+        classes == len(model.labels) or (classes == 1 and len(model.labels) == 2),
+        f"{classes} logits for {len(model.labels)} labels",
+        "one a label, or one for two",
+        "Give the labels in the order of the classes.",
+    )
+    if classes == 1:
+        model.config = replace(model.config, decoder="sigmoid")
+    _need(
+        not reading.weights.masked_fill(probe.mask, 0.0).any(),
+        "weight on padding",
+        "no weight where the mask is False",
+        "Mask the scores before they become weights.",
+    )
+    _need(
+        torch.equal(own, answer),
+        "another answer under its own weights",
+        "what predict answers, bit for bit",
+        "Let attend and decide do exactly what the module does, without dropout.",
+    )
+    bent = torch.zeros_like(reading.weights).scatter(1, reading.weights.argmin(1, keepdim=True), 1.0)
+    _need(
+        not torch.equal(model.decide(reading, bent.masked_fill(~probe.mask, 0.0)), answer),
+        "a decide that ignores the weights it is given",
+        "an answer that follows them",
+        "Let decide sum up the states by its second argument.",
+    )
+
+
+def _need(fine: bool, got: str, needs: str, way_out: str) -> None:
+    if not fine:
+        raise Refusal("an adapted module", got=got, needs=needs, way_out=way_out)
+
+
+def _need_shape(what: str, found: Tensor, shape: tuple[int | None, ...]) -> None:
+    fits = found.ndim == len(shape) and all(
+        wanted in (None, size) for wanted, size in zip(shape, found.shape, strict=True)
+    )
+    spelled = ", ".join("any" if size is None else str(size) for size in shape)
+    _need(fits, f"{what} in the shape {tuple(found.shape)}", f"({spelled})", "See docs/guides/your-model.md.")

@@ -1,0 +1,199 @@
+"""Where a Hugging Face model comes from: objects, a folder, or the hub when the user asks for the network.
+
+Everything that would make the numbers mean something else is refused before a text is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attentest.foreign.editing import library
+from attentest.foreign.transformer import TransformerModel
+from attentest.refusal import Refusal
+
+KIND = "ForSequenceClassification"
+WEIGHTS, PICKLED = ("*.safetensors",), ("*.bin", "*.pt", "*.pth", "*.ckpt")
+
+
+def load_transformer(
+    where: str | os.PathLike[str],
+    *,
+    labels: Sequence[str] | None = None,
+    network: bool = False,
+    remote_code: bool = False,
+    **choice: Any,
+) -> TransformerModel:
+    """The classifier in a folder, or with `network` under a name of the hub; `choice` is of its attention.
+
+    Nothing is fetched and no code that came with the model is run unless the caller says so.
+    """
+    transformers = library()
+    local = Path(where).is_dir()
+    if local:
+        _check_folder(Path(where), remote_code)
+    elif not network:
+        raise Refusal(
+            f"model {where}",
+            got="a name that is no folder here",
+            needs="a folder with a saved model, or leave to use the network",
+            way_out="Say network=True to fetch it from the Hugging Face hub.",
+        )
+    settings = {"local_files_only": local, "trust_remote_code": remote_code}
+    try:
+        config = transformers.AutoConfig.from_pretrained(where, **settings)
+        _check_kind(config.architectures, config, str(where))
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where, **settings)
+        model, about = transformers.AutoModelForSequenceClassification.from_pretrained(
+            where, **settings, use_safetensors=True, dtype=torch.float32, output_loading_info=True
+        )
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
+        if isinstance(error, Refusal):
+            raise
+        raise _unreadable(where, error) from error
+    lacking = sorted(about["missing_keys"])
+    if lacking:
+        raise Refusal(
+            f"model {where}",
+            got=f"no weights for {', '.join(lacking[:3])} ({len(lacking)} in all)",
+            needs="weights for every part: what is missing would be random",
+            way_out="Fine-tune the model with its classifying head and save it again.",
+        )
+    return adopt(model, tokenizer, labels=labels, **choice)
+
+
+def adopt(
+    model: Any, tokenizer: Any, *, labels: Sequence[str] | None = None, **choice: Any
+) -> TransformerModel:
+    """A classifier and its tokenizer, in hand. The model is put into evaluation mode."""
+    library()
+    config = getattr(model, "config", None)
+    if config is None or not hasattr(model, "get_input_embeddings"):
+        raise Refusal(
+            f"a model of the class {type(model).__name__}",
+            got="something that is no Hugging Face model",
+            needs=f"one whose class ends in {KIND}",
+            way_out="Any other module goes through an adapter: attentest.foreign.adapter.",
+        )
+    _check_kind([type(model).__name__], config, type(model).__name__)
+    _check_precision(model)
+    _check_offsets(model, tokenizer, choice.get("words", True))
+    _check_tokenizer(model, tokenizer)
+    return TransformerModel(model, tokenizer, _labels(config, labels), **choice)
+
+
+def _check_folder(folder: Path, remote_code: bool) -> None:
+    """A folder with a configuration, weights that are no programs, and no code of its own."""
+    about = folder / "config.json"
+    got = None
+    if not about.is_file():
+        got = "a folder without config.json", "a folder written by save_pretrained"
+    elif not any(next(folder.glob(kind), None) for kind in WEIGHTS):
+        got = "a folder without weights", "weights in model.safetensors"
+        if any(next(folder.glob(kind), None) for kind in PICKLED):
+            got = "weights in a form that may run any program when it is read", "weights in model.safetensors"
+    if got:
+        way_out = "Load it where you trust it and save it again: model.save_pretrained(folder)."
+        raise Refusal(f"model {folder}", got=got[0], needs=got[1], way_out=way_out)
+    try:
+        settings = json.loads(about.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _unreadable(folder, error) from error
+    if isinstance(settings, dict) and "auto_map" in settings and not remote_code:
+        raise Refusal(
+            f"model {folder}",
+            got="a model that brings code of its own",
+            needs="a model of the library, or your word that its code may run",
+            way_out="Say remote_code=True if you have read that code.",
+        )
+
+
+def _check_kind(names: Sequence[str] | None, config: Any, where: str) -> None:
+    """A classifier of whole texts into two or more classes that exclude each other."""
+    name, wrong = (names or ["no class"])[0], None
+    if not name.endswith(KIND):
+        wrong = f"{name}", f"a classifier of whole texts, whose class ends in {KIND}"
+    elif config.num_labels < 2 or config.problem_type == "regression":
+        wrong = "a regression model, with one number as its answer", "two classes or more"
+    elif config.problem_type == "multi_label_classification":
+        wrong = "a model that gives several labels to one text", "classes that exclude each other"
+    if wrong:
+        way_out = "Attention is tested by how it changes a distribution over classes."
+        raise Refusal(f"model {where}", got=wrong[0], needs=wrong[1], way_out=way_out)
+
+
+def _check_precision(model: Any) -> None:
+    """Changes of an output by a hundredth are measured: half precision would drown them in rounding."""
+    if model.dtype not in (torch.float32, torch.float64):
+        raise Refusal(
+            f"a {model.config.model_type} model in {str(model.dtype).removeprefix('torch.')}",
+            got="numbers of half precision",
+            needs="single or double precision",
+            way_out="Hand over model.float(); what is loaded from a folder comes in single precision.",
+        )
+
+
+def _check_offsets(model: Any, tokenizer: Any, words: bool) -> None:
+    """Words are found in the raw text by the tokenizer's offsets; units that are sub-words need none."""
+    if words and not getattr(tokenizer, "is_fast", False):
+        raise Refusal(
+            f"the tokenizer of a {model.config.model_type} model ({type(tokenizer).__name__})",
+            got="one without offsets, which cannot say to which word a token belongs",
+            needs="a fast tokenizer",
+            way_out="Give the fast tokenizer of this family, or let units be sub-words: --sub-words, or"
+            " attention={'words': False} in Python.",
+        )
+
+
+def _check_tokenizer(model: Any, tokenizer: Any) -> None:
+    """As many vectors as the tokenizer has numbers, and one idea of padding."""
+    rows, wrong = model.get_input_embeddings().num_embeddings, None
+    numbers = set(tokenizer.get_vocab().values())
+    most = max(numbers, default=-1)
+    expected = getattr(model.config, "pad_token_id", None)
+    if numbers <= set(tokenizer.all_special_ids):  # what the library makes of a folder that has none
+        wrong = "one without words", "the tokenizer's files beside the model's"
+    elif most >= rows:
+        wrong = f"numbers up to {most}", f"none above {rows - 1}: the model has {rows} vectors"
+    elif tokenizer.pad_token_id is None:
+        wrong = "no padding token", "one, so that texts can be read together (tokenizer.pad_token = ...)"
+    elif expected != tokenizer.pad_token_id:
+        wrong = (
+            f"padding with {tokenizer.pad_token_id}",
+            f"the model's own padding token, which is {expected}",
+        )
+    if wrong:
+        raise Refusal(
+            f"the tokenizer of a {model.config.model_type} model",
+            got=wrong[0],
+            needs=wrong[1],
+            way_out="Give the tokenizer that the model was trained with; both must name one padding token.",
+        )
+
+
+def _labels(config: Any, labels: Sequence[str] | None) -> tuple[str, ...]:
+    own = tuple(str(config.id2label[number]) for number in range(config.num_labels))
+    if labels is None:
+        return own
+    if len(labels) != len(own) or len(set(labels)) != len(labels):
+        raise Refusal(
+            "labels of the model",
+            got=f"{len(labels)} names ({', '.join(labels)})",
+            needs=f"{len(own)} different ones, in the order of its classes ({', '.join(own)})",
+            way_out="Leave them out to use the model's own.",
+        )
+    return tuple(labels)
+
+
+def _unreadable(where: str | os.PathLike[str], error: Exception) -> Refusal:
+    return Refusal(
+        f"model {where}",
+        got=f"something that cannot be loaded ({' '.join(str(error).split())[:300]})",
+        needs="a sequence classifier and its tokenizer, saved by save_pretrained",
+        way_out="Save both into one folder again; for a hub name, check the spelling and the network.",
+    )

@@ -1,0 +1,171 @@
+"""Raw texts through a Hugging Face tokenizer, once: token ids, and the word that each token belongs to.
+
+The tokenizer gets exactly the string that the user gave, and adds its own special tokens. A token belongs to
+the word of its first character that is no blank: in byte-level BPE and SentencePiece a token begins with the
+blank before its word. A token of blanks alone belongs to the word behind it, or else to the last word.
+Nothing is tokenised again after this: whatever shortens a text removes token ids from the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from attentest.corpus.example import Example
+from attentest.corpus.raw_text import Span, query_text, text_and_spans
+from attentest.foreign.foreign_model import label_numbers
+from attentest.foreign.text import Frame
+from attentest.model.batch import IndexedSplit
+from attentest.refusal import Refusal
+
+Numbers = Int[np.ndarray, " token"]
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """The token ids of an example without the marks, the unit of each token, and the unit of each word."""
+
+    ids: list[int]
+    query: list[int]
+    units: list[int]
+    words: list[int]  # the unit that holds each word, -1 where the tokenizer drops the word
+
+
+def encode(tokenizer: Any, example: Example, frame: Frame, *, words: bool) -> EncodedText:
+    """`tokenizer(text)` or `tokenizer(text, query)`, taken apart; units are words or single tokens."""
+    text, spans = text_and_spans(example)
+    texts = [text, query_text(example)] if frame.pair else [text]
+    encoded = tokenizer(*texts, truncation=False, verbose=False, return_offsets_mapping=tokenizer.is_fast)
+    ids, begin = list(encoded["input_ids"]), len(frame.before.ids)
+    end = begin + _first_length(tokenizer, encoded, frame, text)
+    query = ids[end + len(frame.closing.ids) : len(ids) - len(frame.after.ids)] if frame.pair else []
+    _need_frame(example, frame, ids, ids[begin:end], query)
+    if not words:
+        return EncodedText(ids[begin:end], query, list(range(end - begin)), [])
+    spans = spans or [(0, len(text))]  # blanks alone, which some tokenizers take for text, are one word
+    units, of_words = units_of_offsets(text, spans, encoded["offset_mapping"][begin:end])
+    return EncodedText(ids[begin:end], query, units, of_words)
+
+
+def units_of_offsets(
+    text: str, spans: Sequence[Span], offsets: Sequence[Span]
+) -> tuple[list[int], list[int]]:
+    """The unit of each token and of each word: units are the words that a token begins in, counted from 0.
+
+    A word in which no token begins is part of the unit whose token runs over it, as a quotation mark after an
+    ellipsis may be; one that no token covers has no unit.
+    """
+    written = np.array([place for place, character in enumerate(text) if not character.isspace()] or [0])
+    begins = np.array([begin for begin, _ in offsets], dtype=np.int64)
+    first = written[np.searchsorted(written, begins).clip(max=len(written) - 1)]
+    word = np.searchsorted([end for _, end in spans], first, side="right").clip(max=max(0, len(spans) - 1))
+    of_units, units = np.unique(word, return_inverse=True)
+    of_words = np.full(len(spans), -1)
+    starts = [start for start, _ in spans]
+    for unit, reach in zip(units, np.searchsorted(starts, np.array(offsets).reshape(-1, 2)), strict=True):
+        of_words[reach[0] : reach[1]] = unit  # the words that begin within the token
+    of_words[of_units] = np.arange(len(of_units))
+    return units.tolist(), of_words.tolist()
+
+
+def _first_length(tokenizer: Any, encoded: Any, frame: Frame, text: str) -> int:
+    """How many tokens the first text has."""
+    if not frame.pair:
+        return len(encoded["input_ids"]) - frame.marks
+    if tokenizer.is_fast:
+        return int(encoded.sequence_ids(0).count(0))
+    return len(tokenizer(text, add_special_tokens=False, truncation=False, verbose=False)["input_ids"])
+
+
+def _need_frame(example: Example, frame: Frame, ids: list[int], own: list[int], query: list[int]) -> None:
+    """The marks that are put around the ids later must be the tokenizer's own around this text."""
+    laid = [*frame.before.ids, *own, *frame.between.ids, *query, *frame.after.ids]
+    if ids != laid:
+        raise Refusal(
+            f"the tokenizer's special tokens around text {example.id!r}",
+            got="others than around any other text",
+            needs="the same special tokens before and after every text",
+            way_out="Write an adapter for such a model.",
+        )
+
+
+class TokenisedSplit(IndexedSplit):
+    """Examples as the token ids of a Hugging Face tokenizer: the same batches as from a vocabulary."""
+
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        tokenizer: Any,
+        labels: Sequence[str],
+        *,
+        frame: Frame,
+        words: bool,
+        marked: bool,
+        longest: int,
+    ) -> None:
+        _check_pairs(examples)
+        self.examples = examples
+        self.encoded = [encode(tokenizer, example, frame, words=words) for example in examples]
+        self.queries = [np.array(each.query, dtype=np.int64) for each in self.encoded] if frame.pair else []
+        self._check(frame, longest)
+        cut = [(each.ids, each.units) for each in self.encoded]
+        if marked:
+            cut = [_with_marks(ids, units, frame) for ids, units in cut]
+        self.tokens: list[Numbers] = [np.array(ids, dtype=np.int64) for ids, _ in cut]
+        self.lengths = np.array([len(ids) for ids in self.tokens])
+        self.labels = label_numbers(examples, labels)
+        self.sentences = [np.array(units, dtype=np.int64) for _, units in cut] if words else None
+        self.possible = None
+        self.by_word = words and not marked
+
+    def rationale(self, row: int) -> Bool[np.ndarray, " unit"]:
+        """Which units of a text hold a word that somebody marked; empty where marks count other words."""
+        if not self.by_word:
+            return super().rationale(row)
+        of_words = np.array(self.encoded[row].words)
+        if len(of_words) != len(self.examples[row].tokens):
+            return np.zeros(0, dtype=bool)
+        marked = of_words[list(self.examples[row].rationale or ())]
+        return np.isin(np.arange(max(self.encoded[row].units) + 1), marked)
+
+    def _check(self, frame: Frame, longest: int) -> None:
+        for example, each in zip(self.examples, self.encoded, strict=True):
+            if not each.ids:
+                raise Refusal(
+                    f"text {example.id!r}",
+                    got="nothing that the tokenizer takes for text",
+                    needs="at least one token",
+                    way_out="Leave that text out.",
+                )
+        sizes = [len(each.ids) + len(each.query) + frame.marks for each in self.encoded]
+        long = [n for n, size in enumerate(sizes) if size > longest]
+        if long:
+            raise Refusal(
+                f"text {self.examples[long[0]].id!r} and {len(long) - 1} more",
+                got=f"{sizes[long[0]]} places with the marks",
+                needs=f"at most {longest}, which is what the model has positions for",
+                way_out="Shorten such texts or leave them out; none is cut in silence.",
+            )
+
+
+def _check_pairs(examples: Sequence[Example]) -> None:
+    with_query = sum(example.query is not None for example in examples)
+    if with_query not in (0, len(examples)):
+        raise Refusal(
+            "texts to be read",
+            got=f"{with_query} of {len(examples)} with a second text",
+            needs="all of them or none",
+            way_out="Read pairs and single texts apart.",
+        )
+
+
+def _with_marks(ids: list[int], units: list[int], frame: Frame) -> tuple[list[int], list[int]]:
+    """Each mark of the first text a unit of its own, in its place."""
+    before, behind = frame.before.ids, frame.closing.ids
+    inside = [len(before) + unit for unit in units]
+    after = range(max(inside) + 1, max(inside) + 1 + len(behind))
+    return [*before, *ids, *behind], [*range(len(before)), *inside, *after]

@@ -1,0 +1,254 @@
+"""A Hugging Face sequence classifier behind the seam: `read` once, `decide` under any attention.
+
+The attention is the row of the position that decides, in one layer: heads together, or one head. Weights of
+heads together are (batch, head, unit): one order permutes all heads, a search moves all of them, and their
+mean is for rankings and distances only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attentest.corpus.example import Example
+from attentest.foreign.editing import Call, watching
+from attentest.foreign.foreign_model import ForeignModel, Outside, Variants
+from attentest.foreign.proof import family, proven
+from attentest.foreign.remainder import overheard, stack_of
+from attentest.foreign.roads import (
+    AbstractRoad,
+    TransformerReading,
+    Whole,
+    inputs_of,
+    looked_up,
+    roads_to_try,
+)
+from attentest.foreign.rows import Portions, units_of
+from attentest.foreign.split import TokenisedSplit
+from attentest.foreign.text import Frame, Layout
+from attentest.model.batch import Batch
+from attentest.model.seam import Reading
+from attentest.refusal import Refusal
+from attentest.shapes import Embedded
+
+CLOSE = 1e-4  # how near a faster road must come to the whole one, relative to the logits
+# What a model may do when a part of it is run alone: then it has no such road.
+CANNOT = (RuntimeError, ValueError, TypeError, AttributeError, IndexError, KeyError)
+
+
+class TransformerModel(ForeignModel):
+    """A sequence classifier and its tokenizer, with one of its attentions under test.
+
+    `layer` counts from 0 or backwards from -1; of a model with a decoder, the layers are those in which the
+    decoder looks at the text. `head=None` takes all heads together. With `words`, a unit is a word; else
+    a sub-word. With `special_tokens`, the tokenizer's marks are units too; else what rests on them stays.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        labels: Sequence[str],
+        *,
+        layer: int = -1,
+        head: int | None = None,
+        words: bool = True,
+        special_tokens: bool = False,
+    ) -> None:
+        tables = _tables(model)
+        super().__init__(tables[0], tuple(labels))
+        self.transformer, self.tokenizer = model.eval(), tokenizer
+        self.words, self.special_tokens = words, special_tokens
+        self.tables, self.typed = tables, "token_type_ids" in tokenizer.model_input_names
+        self.frames = {pair: Frame.of(tokenizer, pair=pair) for pair in (False, True)}
+        if special_tokens and model.config.is_encoder_decoder:
+            raise Refusal(
+                f"special tokens of a {family(model)} model as units",
+                got="a model whose decoder cannot go without them",
+                needs="special_tokens=False",
+                way_out="What rests on them is then held as it is.",
+            )
+        probe = _probe(tokenizer, tables[0].num_embeddings, self.device)
+        laid = self.frames[False].lay_out(probe)
+        self.proof = proven(model, inputs_of(model, laid, typed=self.typed))
+        self.layer = _counted("layer", layer, len(self.proof.layers), family(model))
+        self.head = None
+        self.road: AbstractRoad = Whole(model, self.proof, self.layer, self.typed, self.tables)
+        if head is not None:
+            with torch.no_grad():
+                self.head = _counted("head", head, self.read(probe).row.shape[1], family(model))
+        self.road = self._settled(probe)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether a unit is several tokens: a word of sub-words."""
+        return self.words
+
+    def split(self, examples: Sequence[Example]) -> TokenisedSplit:
+        """The examples as sub-words, to be read in batches; what the model cannot read is refused."""
+        pair = bool(examples) and examples[0].query is not None
+        return TokenisedSplit(
+            examples,
+            self.tokenizer,
+            self.labels,
+            frame=self.frames[pair],
+            words=self.words,
+            marked=self.special_tokens,
+            longest=longest_text(self.transformer, self.tokenizer),
+        )
+
+    def read(
+        self, batch: Batch, *, embeddings: Embedded | None = None, rng: torch.Generator | None = None
+    ) -> TransformerReading:
+        """One pass of the model; the chosen layer's row is kept, and what it takes to go on from there."""
+        if embeddings is None:
+            embeddings = self.embedding(batch.tokens)
+        laid = self.laid(batch)
+        unit, mask = units_of(batch, laid)
+        deciding = self.proof.deciding(laid.present)
+        row, entered, carried = self._pass(laid, embeddings, deciding)
+        portions = Portions.of(row, unit, mask.shape[1])
+        weights = portions.weights if self.head is None else portions.weights[:, self.head]
+        return TransformerReading(
+            batch=batch,
+            embeddings=embeddings,
+            hidden=_brought(portions, carried, laid, embeddings),
+            scores=weights.clamp_min(torch.finfo(weights.dtype).tiny).log(),
+            weights=weights,
+            mask=mask,
+            ids=laid.ids,
+            types=laid.types,
+            present=laid.present,
+            token=laid.token,
+            unit=unit,
+            deciding=deciding,
+            row=row,
+            entered=entered,
+            carried=carried,
+        )
+
+    def answer(
+        self, reading: Reading, weights: Variants, *, held: bool
+    ) -> Float[Tensor, "batch variant class"]:
+        """By the road that was settled on. Attention that is held is held whole: its marks' share, too."""
+        assert isinstance(reading, TransformerReading), "only a reading of this model can be taken up again"
+        row = reading.row.detach() if held else reading.row
+        portions = Portions.of(row, reading.unit, reading.mask.shape[1])
+        heads = torch.arange(row.shape[1], device=row.device)
+        chosen = heads >= 0 if self.head is None else heads == self.head
+        given = weights if self.head is None else weights[:, :, None].expand(-1, -1, len(heads), -1)
+        return self.road.logits(reading, portions.rows(given, chosen))
+
+    def laid(self, batch: Batch) -> Layout:
+        """The batch as the model reads it, marks and padding included."""
+        frame = self.frames[batch.query is not None]
+        return (frame.opened() if self.special_tokens else frame).lay_out(batch)
+
+    def _pass(self, laid: Layout, embeddings: Embedded, deciding: Tensor) -> tuple[Tensor, Any, Any]:
+        """The deciding row, the states before its layer, and the values it weighs."""
+        number, kept = self.proof.layers[self.layer], list[Call]()
+
+        def keep(call: Call) -> None:
+            if call.number == number:
+                kept.append(call)
+
+        stack = None if isinstance(self.road, Whole) else stack_of(self.transformer, self.proof.paths[number])
+        with (
+            watching(self.transformer, keep, self.proof.road) as watch,
+            looked_up(self.tables, laid, embeddings),
+            overheard(self.transformer, stack, self.layer) as states,
+        ):
+            self.transformer(**inputs_of(self.transformer, laid, typed=self.typed))
+        self.proof.check(watch)
+        maps, carried = kept[0].weights, kept[0].values
+        at = deciding[:, None, None, None].expand(-1, maps.shape[1], 1, maps.shape[3])
+        if carried is not None:
+            carried = carried.repeat_interleave(maps.shape[1] // carried.shape[1], dim=1)
+        return maps.gather(2, at)[:, :, 0], states[0] if states else None, carried
+
+    @torch.no_grad()
+    def _settled(self, probe: Batch) -> AbstractRoad:
+        """The fastest road that ends where the whole one does, under attention that is not its own."""
+        settings = self.transformer, self.proof, self.layer, self.typed, self.tables
+        whole, reading = self.road, self.read(probe)
+        self.encoder = Outside(reading.hidden.shape[2])  # type: ignore[assignment]
+        self._need_own_answer(reading, probe)
+        given = reading.weights.flip(-1).masked_fill(reading.weights == 0, 0.0)
+        wanted = self.decide(reading, given)
+        for kind in roads_to_try(self.transformer, self.proof, self.layer):
+            self.road = kind(*settings)
+            with suppress(*CANNOT):
+                if torch.allclose(self.decide(self.read(probe), given), wanted, rtol=CLOSE, atol=CLOSE):
+                    return self.road
+        return whole
+
+    def _need_own_answer(self, reading: TransformerReading, probe: Batch) -> None:
+        """Vectors looked up by us and a row put back by us must lead where the model goes by itself."""
+        own = self.transformer(**inputs_of(self.transformer, self.laid(probe), typed=self.typed)).logits
+        if not torch.allclose(self.decide(reading), own, rtol=CLOSE, atol=CLOSE):
+            raise Refusal(
+                f"reading with a {family(self.transformer)} model",
+                got="another answer than the model's own",
+                needs="the same answer when its own vectors and attention are given back",
+                way_out="Write an adapter for such a model.",
+            )
+
+
+def _brought(portions: Portions, carried: Tensor | None, laid: Layout, embeddings: Embedded) -> Tensor:
+    """What each unit brings, in values; where a hook saw none, in the vectors of its words."""
+    if carried is not None:
+        return portions.brought(carried)
+    at = laid.token.clamp_min(0)[..., None].expand(-1, -1, embeddings.shape[2])
+    mean = portions.row.mean(1, keepdim=True)
+    return Portions.of(mean, portions.unit, portions.sums.shape[2]).brought(embeddings.gather(1, at)[:, None])
+
+
+def _tables(model: Any) -> list[nn.Embedding]:
+    """The look-ups of words: a model of two stacks has one for each, with one matrix."""
+    own = model.get_input_embeddings()
+    tied = [m for m in model.modules() if isinstance(m, nn.Embedding) and m.weight is own.weight]
+    return sorted(tied, key=lambda table: table is own)  # what is shared is called by its shares, if any
+
+
+def _counted(what: str, number: int, count: int, of: str) -> int:
+    """A place counted from 0 or backwards from -1, as one from 0."""
+    if not -count <= number < count:
+        raise Refusal(
+            f"{what} {number} of a {of} model",
+            got=f"a model with {count}",
+            needs=f"a number from {-count} to {count - 1}",
+            way_out=f"The first {what} is 0, the last -1.",
+        )
+    return number % count
+
+
+def _probe(tokenizer: Any, rows: int, device: torch.device) -> Batch:
+    """Texts of several lengths out of the tokenizer's own words, so that padding is there to go wrong."""
+    special = set(tokenizer.all_special_ids)
+    words = [n for n in sorted(tokenizer.get_vocab().values()) if n not in special and n < rows]
+    drawn = torch.randint(len(words), (3, 7), generator=torch.Generator().manual_seed(0))
+    mask = torch.arange(7) < torch.tensor([[7], [4], [5]])
+    return Batch(
+        ids=("0", "1", "2"),
+        tokens=torch.tensor(words)[drawn].masked_fill(~mask, 0),
+        mask=mask,
+        labels=torch.zeros(3, dtype=torch.long),
+        sentences=torch.arange(7).expand(3, -1).masked_fill(~mask, 0),
+    ).to(device)
+
+
+def longest_text(model: Any, tokenizer: Any) -> int:
+    """The places the model has positions for; a table that counts from its padding has fewer than rows."""
+    positions = getattr(model.config, "max_position_embeddings", None)
+    most = int(tokenizer.model_max_length)
+    if positions is None or positions < 0:
+        return most
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            positions = min(positions, module.num_embeddings - module.padding_idx - 1)
+    return min(most, positions)

@@ -1,0 +1,1 @@
+"""The pages of a store: overview, explorer, studies, comparisons. Never torch."""

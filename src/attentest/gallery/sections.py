@@ -1,0 +1,195 @@
+"""The page of a grid point: a section for each of its finding cells, with figures, tables and texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from attentest.charts.training import training_curve
+from attentest.compare.pairs import vectors
+from attentest.compare.points import GridPoint
+from attentest.compare.stored import StoredFinding
+from attentest.compare.verdicts import Judged, command
+from attentest.gallery.lines import Lines, lines
+from attentest.gallery.pages import HeatMaps, PointPage, Section
+from attentest.gallery.pictures import Picture, picture, pictures
+from attentest.gallery.rows import PointRows
+from attentest.gallery.summary import glances
+from attentest.gallery.texts import ShownText, most_opposed, opposed_texts, pictured_texts
+from attentest.gallery.training import epochs
+from attentest.studies.recipe import Study
+
+FIRST = ("epochs", "vectors", "decoder", "hidden", "embedding")  # of the settings, what readers ask for
+# Each experiment's title, and the question it asks.
+ASKS = {
+    "performance": ("Performance", "How well does the model do its task?"),
+    "importance": (
+        "Agreement with importance",
+        "Does attention rank words as gradients do, and as leaving words out does?",
+    ),
+    "permutation": ("Permutation", "Does the output change when the weights change places?"),
+    "adversary": (
+        "Adversarial attention",
+        "Is there another attention, far from the model's own, under which it answers the same?",
+    ),
+    "heat-map": ("Heat maps", "What do other attentions with the same output look like?"),
+    "ablation": (
+        "Weights that attention did not choose",
+        "What becomes of the output under uniform weights, and under the own ones in another order?",
+    ),
+    "log-odds": ("Log-odds attention", "Does it matter whether attention was learnt?"),
+    "uniform-baseline": ("Uniform attention", "Does the task need attention at all?"),
+    "seed-variance": ("Other seeds", "Does another seed move attention as far as an adversary does?"),
+    "guided": ("Guided by others' weights", "Are the model's weights good for anything outside the model?"),
+    "trained-adversary": (
+        "Trained adversaries",
+        "Can a whole model be trained to answer the same while it attends elsewhere?",
+    ),
+    "single-weight": ("One weight removed", "Does the largest weight matter more than another?"),
+    "removal": ("Weights removed until the decision flips", "Does attention know what decides?"),
+    "deception": (
+        "Deception",
+        "Can a model attend elsewhere and go on using the words it must not attend to?",
+    ),
+    "communication": (
+        "Communication",
+        "Can somebody who hears a few words say what the classifier said?",
+    ),
+    "dispersion": (
+        "Dispersion of influence",
+        "Is a hidden state about one word, and does attention rank states or words?",
+    ),
+    "sparsity": (
+        "Sparser and sparser attention",
+        "Does sparsity make importance sparser, or attention a better account of it?",
+    ),
+    "frozen-adversary": (
+        "Adversaries, frozen and not",
+        "Can attention move while all else stays, or must the information move with it?",
+    ),
+    "information": (
+        "Information by rank",
+        "Do the words that get more attention tell more about the output?",
+    ),
+    "information-ablation": (
+        "Information by rank, trained otherwise",
+        "What becomes of the agreement of attention and information in models that were trained otherwise?",
+    ),
+    "information-sensitivity": (
+        "Information by rank, measured otherwise",
+        "How much does the agreement of attention and information depend on what the paper leaves open?",
+    ),
+    "explainers": (
+        "Beside other explainers",
+        "Does attention agree with other explainers, and which of them is faithful, or plausible to people?",
+    ),
+    "vectors": (
+        "Word vectors",
+        "How much of what attention shows comes from the word vectors that training starts from?",
+    ),
+    "calibration": ("Calibration", "What do the tests say of a model whose truth is known?"),
+}
+EXPECTED = ("performance", "importance", "permutation", "adversary")
+ONLY_FINDINGS = (
+    "The store holds the findings but not the rows they were concluded from, so nothing can be drawn."
+)
+PRIVATE = "Texts of this corpus need credentials: they are on no page unless --include-text asks for it."
+NO_TEXTS = "The store was passed on without its texts."
+
+
+def point_page(
+    rows: PointRows, judged: Sequence[Judged], studies: Mapping[str, Study], *, private: bool
+) -> tuple[PointPage, dict[str, str]]:
+    """The page and the files of its figures; `private` texts are neither shown nor named."""
+    point = rows.point
+    sections = [_section(rows, finding, studies, private=private) for finding in point.findings]
+    training = _training(point)
+    run = {finding.cell.config["experiment"] for finding in point.findings}
+    page = PointPage(
+        point=point,
+        glances=[*glances(point, sections)],
+        training=training,
+        explorer=f"explore-{point.file}",
+        made=_made(point),
+        judged=[one for one in judged if one.point is point],
+        sections=sections,
+        not_run=[ASKS[name][0] for name in EXPECTED if name not in run],
+    )
+    drawn = [picture for section in sections for picture in section.pictures]
+    return page, {n: c for one in [*drawn, *([training] if training else [])] for n, c in one.files.items()}
+
+
+def _training(point: GridPoint) -> Picture | None:
+    known = epochs(point)
+    if not known:
+        return None
+    file = f"figures/{point.file.removesuffix('.html')}-training.svg"
+    title, says = "Training", "The loss falls on the training texts; the score is on texts held out for it."
+    chart = training_curve(known, title=title, subtitle=f"{point.corpus}: {point.model}")
+    return picture(file, title, says, chart)
+
+
+def _section(
+    rows_of: PointRows, finding: StoredFinding, studies: Mapping[str, Study], *, private: bool
+) -> Section:
+    point = rows_of.point
+    experiment = finding.cell.config["experiment"]
+    same = Counter(f.cell.config["experiment"] for f in point.findings)[experiment]
+    anchor = experiment if same == 1 else f"{experiment}-{finding.cell.key[:8]}"
+    title, asks = ASKS.get(experiment, (experiment, ""))
+    rows = rows_of.of(finding)
+    drawn: list[Picture] = []
+    if rows is not None:
+        drawn = [*pictures(finding, point, rows, f"{point.file.removesuffix('.html')}-{anchor}")]
+    return Section(
+        anchor=anchor,
+        title=title,
+        asks=asks,
+        finding=finding,
+        lines=Lines([], []) if private and experiment == "heat-map" else lines(finding, point.tolerance),
+        pictures=drawn,
+        heat_maps=None if rows is None else _heat_maps(experiment, point, rows, private=private),
+        missing=ONLY_FINDINGS if rows is None else "",
+        command=command(studies, finding),
+    )
+
+
+def _heat_maps(experiment: str, point: GridPoint, rows: pd.DataFrame, *, private: bool) -> HeatMaps | None:
+    if experiment not in ("adversary", "heat-map"):
+        return None
+    if private:
+        return HeatMaps(missing=PRIVATE)
+    if experiment == "heat-map":
+        return _drawn(pictured_texts(rows), "None of the texts asked for is in this corpus.")
+    chosen = most_opposed(rows, point.tolerance)
+    if chosen.empty:
+        return HeatMaps(missing="No text was kept whole with another attention.")
+    corpus = point.stored_corpus
+    texts = None if corpus is None else corpus.words(chosen["id"])
+    if texts is None:
+        return HeatMaps(missing=NO_TEXTS)
+    return _drawn(opposed_texts(chosen, point.tolerance, texts), NO_TEXTS)
+
+
+def _drawn(texts: Sequence[ShownText], if_none: str) -> HeatMaps:
+    if not texts:
+        return HeatMaps(missing=if_none)
+    if not any(text.fits for text in texts):
+        return HeatMaps(missing="This attention weighs sentences, not words.")
+    return HeatMaps(html=[text.html for text in texts if text.fits])
+
+
+def _made(point: GridPoint) -> list[tuple[str, str]]:
+    """How the models were made, as far as the configuration says."""
+    ran = next((f.epochs_run for f in point.findings if f.epochs_run), None)
+    said = [("seeds", str(point.seeds))]
+    if ran:
+        fewest, most = ran
+        said.append(("epochs run", str(most) if fewest == most else f"{fewest} to {most}"))
+    said.append(("trained on", point.trained_on or "not known"))
+    shown = {name: v for name, v in point.settings.items() if name not in (*point.axes, "trained_on")}
+    first = [name for name in FIRST if name in shown]
+    order = [*first, *(name for name in shown if name not in first)]
+    return said + [(name.replace("_", " "), vectors({"vectors": str(shown[name])})) for name in order]

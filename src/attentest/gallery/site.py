@@ -1,0 +1,259 @@
+"""The report: a folder of pages about everything a store holds; they open from disk, and nothing is fetched.
+
+Whatever comes from corpora, labels, names and titles is untrusted: each value is cleared of control and
+direction signs and then escaped as it enters a page, and the pages forbid everything but their own files:
+style sheet, scripts, pictures. Pages can be read without scripts; with them one arranges, filters, compares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from itertools import groupby
+from pathlib import PurePosixPath
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from attentest.charts.catalogue import MainNumber, main_numbers, to_svg
+from attentest.compare.pairs import count
+from attentest.compare.points import GridPoint, grid_points, told_apart
+from attentest.compare.stored import Stored
+from attentest.compare.verdicts import Judged, judged
+from attentest.gallery.by_seed import by_seed
+from attentest.gallery.calibration import calibration_page
+from attentest.gallery.catalogue import catalogue
+from attentest.gallery.explorer import corpus_words, explorer
+from attentest.gallery.heatmaps import HEATMAP_CSS, LEVELS
+from attentest.gallery.lines import columns, main_line
+from attentest.gallery.missing import failed
+from attentest.gallery.numbers import numbers
+from attentest.gallery.pages import ComparePage, CorpusOverview, IndexPage, ModelRow
+from attentest.gallery.rows import PointRows
+from attentest.gallery.sections import point_page
+from attentest.gallery.shards import scripts, shard
+from attentest.gallery.study_figures import Album, lacking
+from attentest.gallery.studying import recipes, study_pages
+from attentest.notebook import harmless, number
+from attentest.references import brief, whole
+from attentest.refusal import Refusal
+from attentest.store.cell import short
+from attentest.store.store import Store
+from attentest.studies.recipe import Study
+
+Files = dict[str, str]
+NUMBERS = "data/numbers.js"
+FOUND = "attention found by the published search (JSD)"
+Watch = Callable[[int, int], None]  # how many models and studies have their pages, of how many
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a report is to be made of, beside the store itself."""
+
+    version: str
+    studies: Sequence[str] = ()
+    private: Collection[str] = ()  # corpora whose texts are left out
+    corpora: Sequence[Mapping[str, Any]] = ()  # what the catalogue says of each: title, licence, citation
+    every_text: bool = True  # whether each text travels with its attention, or only those kept whole
+
+
+def build(
+    store_url: str,
+    shelf: Mapping[str, str],
+    *,
+    watch: Watch = lambda done, of: None,
+    **asked: Any,
+) -> Files:
+    """Every file of the report by its name. The same store gives the same bytes.
+
+    `shelf` says of every corpus whether it is here; `asked` are the fields of `Asked`.
+    """
+    wanted = Asked(**asked)
+    known = recipes(wanted.studies)
+    stored = Stored(Store(store_url).existing())
+    points = grid_points(stored)
+    if not points:
+        raise Refusal(
+            f"store {store_url}",
+            got="no findings",
+            needs="at least one experiment that was concluded",
+            way_out="Run `attentest demo` or `attentest study NAME` first.",
+        )
+    write = _Writer()
+    steps = len(points) + len(known)
+    watch(0, steps)
+    verdicts = {name: list(judged(study, points)) for name, study in known.items()}
+    seeds, album = _point_pages(write, points, known, verdicts, wanted, lambda done: watch(done, steps))
+    missing = lacking(shelf, points, failed(stored.store))
+    pages, downloads = study_pages(
+        known,
+        stored,
+        points,
+        verdicts,
+        shelf,
+        album,
+        missing,
+        watch=lambda done: watch(len(points) + done, steps),
+    )
+    write.files |= downloads
+    for study in pages:
+        write("study.html", study.file, study)
+    shown = columns(points)
+    corpora, drawings = _corpora(points, shown)
+    write.files |= drawings
+    told = {"failed": missing.failed, "absent": missing.absent}
+    write.files[NUMBERS] = shard("numbers", numbers(points, seeds, known, told))
+    write("compare.html", "compare.html", ComparePage(shard=NUMBERS))
+    calibrated, drawings = calibration_page(stored)
+    write.files |= drawings
+    write("calibration.html", "calibration.html", calibrated)
+    catalogued = catalogue(stored, points, known, wanted.corpora, wanted.version)
+    write("catalogue.html", "catalogue.html", catalogued)
+    write(
+        "index.html",
+        "index.html",
+        IndexPage(
+            measures=list(shown.values()),
+            corpora=corpora,
+            studies=pages,
+            points=len(points),
+            version=wanted.version,
+            shard=NUMBERS,
+        ),
+    )
+    watch(steps, steps)
+    return write.files | _shared()
+
+
+def _point_pages(
+    write: _Writer,
+    points: Sequence[GridPoint],
+    known: Mapping[str, Study],
+    verdicts: Mapping[str, Sequence[Judged]],
+    wanted: Asked,
+    watch: Callable[[int], None],
+) -> tuple[dict[str, dict[str, dict[str, float]]], Album]:
+    """A page and an explorer for each grid point; gives numbers of single seeds, and all figures."""
+    said = [one for of_study in verdicts.values() for one in of_study]
+    seeds: dict[str, dict[str, dict[str, float]]] = {}
+    album = Album()
+    for point in points:
+        watch(len(seeds))
+        private = point.corpus in wanted.private
+        rows = PointRows(point)
+        page, figures = point_page(rows, said, known, private=private)
+        write("point.html", point.file, page)
+        album.add(page)
+        held = None if private else corpus_words(point.stored_corpus)
+        made = list(dict.fromkeys(section.command for section in page.sections if section.command))
+        texts, shards = explorer(rows, held, made, private=private, every=wanted.every_text)
+        write("explorer.html", texts.file, texts)
+        write.files |= figures | shards
+        if held is not None and f"data/{held.name}-0.js" not in write.files:  # other models have them, too
+            write.files |= held.files()
+        seeds[point.file] = by_seed(rows)
+    return seeds, album
+
+
+def _shared() -> Files:
+    here = resources.files("attentest.gallery")
+    style = (here / "style.css").read_text(encoding="utf-8")
+    return {
+        "style.css": f"{style}\n{HEATMAP_CSS}\n{_night()}",
+        "icon.svg": (here / "icon.svg").read_text(encoding="utf-8"),
+        **scripts(),
+    }
+
+
+def night_ink(warmth: float) -> str:
+    """The colour of words on a warm ground by night: only black and white can be read on every warmth."""
+    return "#ffffff" if warmth < 0.6 else "#000000"
+
+
+def _night() -> str:
+    """Heat maps on a dark ground: from the ground to the warm colour, so that little weight is not bright."""
+    rules = []
+    for n in range(LEVELS + 1):
+        ink = night_ink(n / LEVELS)
+        ground = f"color-mix(in srgb, var(--hot) {100 * n / LEVELS:g}%, var(--cold))"
+        rules.append(
+            f"  main .strip .w{n}, main .heatmap .key.w{n} {{ background: {ground}; color: {ink}; }}"
+        )
+    return "\n".join(["@media (prefers-color-scheme: dark) {", *rules, "}\n"])
+
+
+def _corpora(points: Sequence[GridPoint], shown: Mapping[str, str]) -> tuple[list[CorpusOverview], Files]:
+    """The main numbers by corpus, and a drawing of each."""
+    overviews, files = [], Files()
+    differs = dict(zip(points, told_apart(points), strict=True))
+    for place, (name, some) in enumerate(groupby(points, key=lambda point: point.corpus)):
+        rows = [
+            ModelRow(point=p, differs=differs[p], numbers=[main_line(p, main) for main in shown])
+            for p in some
+        ]
+        anchor = f"corpus-{place}-{_anchor(name)}"
+        file = f"figures/{anchor}.svg"
+        files[file] = to_svg(
+            main_numbers(_numbers(rows, shown.values()), title="Main numbers", subtitle=name)
+        )
+        overviews.append(
+            CorpusOverview(
+                name=name,
+                anchor=anchor,
+                stored=next((row.point.stored_corpus for row in rows if row.point.stored_corpus), None),
+                models=rows,
+                picture=file,
+            )
+        )
+    return overviews, files
+
+
+def _numbers(rows: Sequence[ModelRow], measures: Collection[str]) -> list[MainNumber]:
+    return [
+        MainNumber(
+            measure=FOUND if line.searched else measure,
+            model=f"{row.point.model} ({row.differs})" if row.differs else row.point.model,
+            **{name: float(line.finding[name]) for name in ("estimate", "low", "high", "null")},
+        )
+        for row in rows
+        for measure, line in zip(measures, row.numbers, strict=True)
+        if line is not None
+    ]
+
+
+class _Writer:
+    """Fills templates; every value on a page passes through `_clean` and is then escaped."""
+
+    def __init__(self) -> None:
+        self.files = Files()
+        self.templates = Environment(
+            loader=PackageLoader("attentest.gallery"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            finalize=_clean,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            extensions=["jinja2.ext.loopcontrols"],
+        )
+        self.templates.filters |= {"number": _number, "count": count, "short": short, "ready": Markup}
+        self.templates.filters |= {"stem": lambda file: PurePosixPath(file).stem, "anchor": _anchor}
+        self.templates.filters |= {"brief": brief, "whole": whole}
+
+    def __call__(self, template: str, file: str, page: object) -> None:
+        self.files[file] = self.templates.get_template(template).render(page=page) + "\n"
+
+
+def _anchor(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower())[:40]
+
+
+def _number(value: float) -> str:
+    return number(value).replace("-", "−")
+
+
+def _clean(value: Any) -> Any:
+    return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,0 +1,1 @@
+"""One model of a store asked about one text that somebody typed."""

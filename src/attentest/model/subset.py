@@ -1,0 +1,56 @@
+"""Some texts of a reading, as if the others had never been in the batch."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from attentest.model.batch import Batch
+from attentest.model.seam import Reading
+
+Texts = Int[Tensor, " text"]  # rows of the batch, any of them any number of times
+
+
+def selected(reading: Reading, texts: Texts) -> Reading:
+    """These texts alone, without padding that only others needed."""
+    if torch.equal(texts, torch.arange(len(reading.mask), device=texts.device)):
+        return reading
+    units = int(reading.mask[texts].sum(1).max())
+    tokens = int(reading.batch.mask[texts].sum(1).max())
+    return replace(
+        reading,
+        batch=selected_batch(reading.batch, texts, tokens),
+        embeddings=reading.embeddings[texts, :tokens],
+        hidden=reading.hidden[texts, :units],
+        scores=reading.scores[texts][..., :units],
+        weights=reading.weights[texts][..., :units],
+        mask=reading.mask[texts, :units],
+        query=None if reading.query is None else reading.query[texts],
+        values=None if reading.values is None else reading.values[texts, :units],
+        inner=None,
+        **_of_its_own(reading, texts),
+    )
+
+
+def _of_its_own(reading: Reading, texts: Texts) -> dict[str, Tensor]:
+    """What a foreign model keeps in its readings besides: tensors with one row a text."""
+    own = {field.name for field in fields(reading)} - {field.name for field in fields(Reading)}
+    kept = {name: getattr(reading, name) for name in sorted(own)}
+    return {name: tensor[texts] for name, tensor in kept.items() if tensor is not None}
+
+
+def selected_batch(batch: Batch, texts: Texts, tokens: int) -> Batch:
+    """These texts of a batch, cut to so many tokens."""
+    return Batch(
+        ids=tuple(batch.ids[row] for row in texts.tolist()),
+        tokens=batch.tokens[texts, :tokens],
+        mask=batch.mask[texts, :tokens],
+        labels=batch.labels[texts],
+        query=None if batch.query is None else batch.query[texts],
+        query_mask=None if batch.query_mask is None else batch.query_mask[texts],
+        answers=None if batch.answers is None else batch.answers[texts],
+        sentences=None if batch.sentences is None else batch.sentences[texts, :tokens],
+    )

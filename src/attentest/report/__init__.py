@@ -1,1 +1,0 @@
-"""What a store says, laid beside what was published. No torch here."""
