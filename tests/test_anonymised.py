@@ -15,8 +15,9 @@ from attentest.corpus.anonymised import NOTHING, anonymised
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.files import to_files
 from attentest.corpus.vocabulary import UNK, Vocabulary
-from attentest.experiments.catalogue import CONCLUSIONS, Conclusion
+from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.experiments.contract import AbstractExperiment, Sources, Subject
+from attentest.experiments.description import Conclusion
 from attentest.experiments.observers import EXPERIMENTS
 from attentest.model.batch import IndexedSplit, sentence_numbers
 from attentest.model.config import ModelConfig

@@ -15,7 +15,7 @@ from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.game.laypeople import Laypeople
 from attentest.evidence.importances.gradient import gradients
 from attentest.experiments.communication import conclude as communication
-from attentest.experiments.communication.cards import COMMUNICATION_CARDS
+from attentest.experiments.communication.cards import CARDS as COMMUNICATION_CARDS
 from attentest.experiments.communication.conclude import PROJECTIONS
 from attentest.experiments.communication.game import Game, messages, surrogate, untouched
 from attentest.experiments.communication.observe import Communication

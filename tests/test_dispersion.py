@@ -14,7 +14,7 @@ from attentest.evidence.importances.hidden_importance import hidden_gradient, hi
 from attentest.experiments.contract import Sources, Subject
 from attentest.experiments.dispersion import conclude as dispersion
 from attentest.experiments.dispersion import observe as experiment
-from attentest.experiments.dispersion.cards import DISPERSION_CARDS
+from attentest.experiments.dispersion.cards import CARDS as DISPERSION_CARDS
 from attentest.experiments.dispersion.observe import Attended, Dispersion, entropy, over_positions
 from attentest.model.networks.attention import LAST_STATE
 from attentest.refusal import Refusal

@@ -16,7 +16,7 @@ from attentest.evidence.importances.faithfulness import faithfulness, random_sco
 from attentest.evidence.importances.presence import answers_to_parts, explained
 from attentest.experiments.contract import Sources, Subject
 from attentest.experiments.explainers import conclude as explainers
-from attentest.experiments.explainers.cards import EXPLAINER_CARDS
+from attentest.experiments.explainers.cards import CARDS as EXPLAINER_CARDS
 from attentest.experiments.explainers.observe import Explainers
 from attentest.foreign.adapter import AdaptedModel
 from attentest.model.networks.decoder import distribution

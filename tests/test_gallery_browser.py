@@ -11,9 +11,9 @@ pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
 
+from attentest.experiments.figures import FIGURES
 from attentest.gallery import pictures
 from attentest.gallery.folder import publish
-from attentest.gallery.pictures_jain_wallace import JAIN_WALLACE
 from attentest.gallery.single import single
 from attentest.gallery.site import build
 from attentest.notebook import harmless
@@ -35,7 +35,7 @@ def site(tmp_path_factory, browser):
     put_texts(store)
     put_failure(store, "out of <b>memory</b>")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pictures, "FIGURES", {"permutation": JAIN_WALLACE["permutation"][:1]})
+        patch.setattr(pictures, "FIGURES", {"permutation": FIGURES["permutation"][:1]})
         files = build(store.url, {"mine": "here"}, version="1")
     publish(files, folder / "pages")
     (folder / "one.html").write_text(single(files), encoding="utf-8")

@@ -211,7 +211,7 @@ def test_no_generator_yields_inside_a_gradient_mode():
 def test_only_the_edges_import_late():
     late = []
     for path in SOURCE.rglob("*.py"):
-        if path.parent.name == "cli" or path.parent == SOURCE and path.name.startswith("__"):
+        if path.parent.name == "cli" or (path.parent == SOURCE and path.name.startswith("__")):
             continue
         for function in ast.walk(ast.parse(path.read_text())):
             if isinstance(function, ast.FunctionDef):

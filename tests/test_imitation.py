@@ -17,8 +17,9 @@ from attentest.bench.subjects import said_in
 from attentest.bench.verbs import run_study
 from attentest.bench.work import do
 from attentest.corpus.files import to_files
-from attentest.experiments.catalogue import CONCLUSIONS, Conclusion
+from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.experiments.contract import AbstractExperiment
+from attentest.experiments.description import Conclusion
 from attentest.experiments.observers import EXPERIMENTS
 from attentest.model.config import ModelConfig
 from attentest.model.losses import Loss

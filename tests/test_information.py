@@ -12,7 +12,7 @@ from attentest.corpus.catalogue import load_corpus
 from attentest.evidence.information.ranked import ranked
 from attentest.experiments.contract import Sources, Subject
 from attentest.experiments.information import conclude as information
-from attentest.experiments.information.cards import INFORMATION_CARDS
+from attentest.experiments.information.cards import CARDS as INFORMATION_CARDS
 from attentest.experiments.information.conclude import ABSENT, LISTS, NO_ORDER, NOT_A_NUMBER, SHORT
 from attentest.experiments.information.observe import Information
 from attentest.experiments.shared.by_rank import FEW_RANKS, SMALL, TOO_SMALL

@@ -16,10 +16,10 @@ from attentest.charts.scatter import texts_scatter
 from attentest.charts.style import nothing, to_svg
 from attentest.compare.stored import Stored, StoredFinding
 from attentest.experiments.catalogue import CONCLUSIONS
+from attentest.experiments.figures import FIGURES
 from attentest.experiments.information import conclude as information
 from attentest.experiments.shared import orders
 from attentest.gallery import pictures, site
-from attentest.gallery.pictures_jain_wallace import JAIN_WALLACE
 from attentest.gallery.site import build
 from attentest.statistics.estimates import estimates_alone
 from attentest.store.store import Store
@@ -60,7 +60,7 @@ def store(tmp_path):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Drawing takes long, and one figure shows as much as all."""
-    monkeypatch.setattr(pictures, "FIGURES", {"importance": JAIN_WALLACE["importance"][:1]})
+    monkeypatch.setattr(pictures, "FIGURES", {"importance": FIGURES["importance"][:1]})
     monkeypatch.setattr(pictures, "svg_of", lambda specification: "<svg/>")
     monkeypatch.setattr(site, "to_svg", lambda chart: "<svg/>")
 

@@ -17,7 +17,7 @@ from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
 from attentest.experiments.observers import experiment
 from attentest.experiments.sparsity import conclude as sparsity
-from attentest.experiments.sparsity.cards import SPARSITY_CARDS
+from attentest.experiments.sparsity.cards import CARDS as SPARSITY_CARDS
 from attentest.experiments.sparsity.conclude import Sweep, of_means, spearman
 from attentest.experiments.sparsity.observe import Sparsity, lambda_of, sweep
 from attentest.model.config import ModelConfig

@@ -28,8 +28,9 @@ from attentest.compare.points import grid_points
 from attentest.compare.stored import Stored
 from attentest.compare.verdicts import judged
 from attentest.experiments.cards import card
-from attentest.experiments.catalogue import CONCLUSIONS, Conclusion
+from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.experiments.contract import AbstractExperiment
+from attentest.experiments.description import Conclusion
 from attentest.experiments.observers import EXPERIMENTS
 from attentest.model.config import ModelConfig
 from attentest.model.training.loop import Training

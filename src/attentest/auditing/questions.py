@@ -17,8 +17,9 @@ from attentest.auditing.rankings import agreed, erased, marked
 from attentest.auditing.subject import Audited
 from attentest.evidence.importances.catalogue import Effort
 from attentest.experiments.adversary.observe import Adversary
-from attentest.experiments.catalogue import CONCLUSIONS, Conclude
+from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.experiments.contract import Row
+from attentest.experiments.description import Conclude
 from attentest.experiments.dispersion.observe import Dispersion
 from attentest.experiments.importance.observe import Importance
 from attentest.experiments.information.observe import Information

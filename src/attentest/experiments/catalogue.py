@@ -1,18 +1,13 @@
-"""Every experiment's conclusion by the experiment's name: from rows to findings, without torch."""
+"""Every experiment by its name, without torch: what it asks, and how its rows become findings."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
-
-import numpy as np
-import pandas as pd
 
 from attentest.experiments.ablation import conclude as ablation
 from attentest.experiments.adversary import conclude as adversary
 from attentest.experiments.calibration import conclude as calibration
 from attentest.experiments.communication import conclude as communication
 from attentest.experiments.deception import conclude as deception
+from attentest.experiments.description import Conclusion
 from attentest.experiments.dispersion import conclude as dispersion
 from attentest.experiments.explainers import conclude as explainers
 from attentest.experiments.frozen_adversary import conclude as frozen_adversary
@@ -32,49 +27,36 @@ from attentest.experiments.sparsity import conclude as sparsity
 from attentest.experiments.trained_adversary import conclude as trained_adversary
 from attentest.experiments.uniform_baseline import conclude as uniform_baseline
 from attentest.experiments.vectors import conclude as vectors
-from attentest.statistics.record import Finding
-
-
-@runtime_checkable
-class Conclude(Protocol):
-    """From the rows of all seeds (column `seed`) to findings."""
-
-    def __call__(self, rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list[Finding]:
-        """Deterministic for an `rng`, blind to the order of rows."""
-        ...
-
-
-@dataclass(frozen=True)
-class Conclusion:
-    """A conclude function and its version, which changes when its findings would."""
-
-    conclude: Conclude
-    version: int
-
 
 CONCLUSIONS: dict[str, Conclusion] = {
-    "performance": Conclusion(performance.conclude, version=2),
-    "importance": Conclusion(importance.conclude, version=3),
-    "permutation": Conclusion(permutation.conclude, version=3),
-    "adversary": Conclusion(adversary.conclude, version=4),
-    "heat-map": Conclusion(heat_map.conclude, version=2),
-    "log-odds": Conclusion(log_odds.conclude, version=2),
-    "uniform-baseline": Conclusion(uniform_baseline.conclude, version=2),
-    "seed-variance": Conclusion(seed_variance.conclude, version=2),
-    "guided": Conclusion(guided.conclude, version=2),
-    "trained-adversary": Conclusion(trained_adversary.conclude, version=3),
-    "single-weight": Conclusion(single_weight.conclude, version=2),
-    "removal": Conclusion(removal.conclude, version=2),
-    "deception": Conclusion(deception.conclude, version=2),
-    "communication": Conclusion(communication.conclude, version=2),
-    "dispersion": Conclusion(dispersion.conclude, version=3),
-    "sparsity": Conclusion(sparsity.conclude, version=3),
-    "frozen-adversary": Conclusion(frozen_adversary.conclude, version=3),
-    "information": Conclusion(information.conclude, version=3),
-    "information-ablation": Conclusion(information_ablation.conclude, version=3),
-    "information-sensitivity": Conclusion(information_sensitivity.conclude, version=2),
-    "explainers": Conclusion(explainers.conclude, version=2),
-    "ablation": Conclusion(ablation.conclude, version=2),
-    "vectors": Conclusion(vectors.conclude, version=2),
-    "calibration": Conclusion(calibration.conclude, version=1),
+    "performance": performance.CONCLUSION,
+    "importance": importance.CONCLUSION,
+    "permutation": permutation.CONCLUSION,
+    "adversary": adversary.CONCLUSION,
+    "heat-map": heat_map.CONCLUSION,
+    "log-odds": log_odds.CONCLUSION,
+    "uniform-baseline": uniform_baseline.CONCLUSION,
+    "seed-variance": seed_variance.CONCLUSION,
+    "guided": guided.CONCLUSION,
+    "trained-adversary": trained_adversary.CONCLUSION,
+    "single-weight": single_weight.CONCLUSION,
+    "removal": removal.CONCLUSION,
+    "deception": deception.CONCLUSION,
+    "communication": communication.CONCLUSION,
+    "dispersion": dispersion.CONCLUSION,
+    "sparsity": sparsity.CONCLUSION,
+    "frozen-adversary": frozen_adversary.CONCLUSION,
+    "information": information.CONCLUSION,
+    "information-ablation": information_ablation.CONCLUSION,
+    "information-sensitivity": information_sensitivity.CONCLUSION,
+    "explainers": explainers.CONCLUSION,
+    "ablation": ablation.CONCLUSION,
+    "vectors": vectors.CONCLUSION,
+    "calibration": calibration.CONCLUSION,
 }
+
+
+def title_and_question(name: str) -> tuple[str, str]:
+    """What an experiment is called and what it asks; of one that this version does not know, its name."""
+    about = CONCLUSIONS[name].about if name in CONCLUSIONS else None
+    return (about.title, about.asks) if about else (name, "")

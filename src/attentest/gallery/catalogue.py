@@ -11,9 +11,8 @@ from attentest.compare.points import GridPoint, told_apart
 from attentest.compare.stored import Stored
 from attentest.compare.verdicts import command
 from attentest.experiments.cards import CARDS
-from attentest.experiments.catalogue import CONCLUSIONS
+from attentest.experiments.catalogue import CONCLUSIONS, title_and_question
 from attentest.gallery.pages import CataloguePage, CellEntry, CorpusEntry, ExperimentEntry
-from attentest.gallery.sections import ASKS
 from attentest.studies.recipe import Study
 
 About = Mapping[str, Any]  # of a corpus: name, title, status, licence, cite
@@ -74,7 +73,7 @@ def _counts(corpus: Any) -> str:
 
 
 def _experiment(name: str, stored: Stored) -> ExperimentEntry:
-    title, asks = ASKS.get(name, (name, ""))
+    title, asks = title_and_question(name)
     cards = [card for key, card in CARDS.items() if key.split("/")[0] == name]
     keys = [
         key

@@ -10,23 +10,16 @@ from typing import Any
 from attentest.compare.points import GridPoint
 from attentest.compare.stored import StoredFinding
 from attentest.experiments.cards import CARDS
+from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.statistics.card import Card
 
 # What an overview has room for, in the words of a column's heading.
 MAIN = {
-    "performance/accuracy": "accuracy",
-    "importance/tau-gradient": "τ of attention and gradients",
-    "importance/tau-loo": "τ of attention and leave-one-out",
-    "permutation/median-output-change": "output change, attention permuted",
-    "adversary/emax-jsd-exact": "furthest attention with the same output (JSD)",
-    "uniform-baseline/f1-lost": "F1 lost with uniform attention",
-    "seed-variance/seed-jsd": "attention of other seeds (JSD)",
-    "removal/fraction-attention": "share of items removed by attention until the decision flips",
-    "information/tau": "τ of attention and information by rank",
+    f"{name}/{measure}": heading
+    for name, conclusion in CONCLUSIONS.items()
+    for measure, heading in conclusion.about.main.items()
 }
 SEARCHED = "emax-jsd-last"
-# What a number after an @ in a measure's name is, where it is not how far the output may move.
-SETTINGS = {"removal": "share removed", "information": "rank", "communication": "words sent"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +34,8 @@ class Line:
         """The measure in words, with the setting that its name has after an @."""
         name, _, value = self.finding["measure"].partition("@")
         words = self.card.measure if self.card else name.replace("-", " ")
-        setting = SETTINGS.get(self.finding["experiment"], "ε")
+        known = CONCLUSIONS.get(self.finding["experiment"])
+        setting = known.about.setting if known else "ε"
         return f"{words} ({setting}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{value})" if value else words
 
     @property

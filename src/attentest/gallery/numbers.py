@@ -7,9 +7,9 @@ from typing import Any
 
 from attentest.compare.points import GridPoint, told_apart
 from attentest.compare.verdicts import asks_for, command
+from attentest.experiments.catalogue import title_and_question
 from attentest.gallery.lines import MAIN, Line, lines, measure_key
 from attentest.gallery.reading import reading
-from attentest.gallery.sections import ASKS
 from attentest.store.cell import short
 from attentest.studies.recipe import Study
 
@@ -90,7 +90,7 @@ def _point(
 def _measure(key: str, line: Line) -> Document:
     experiment = key.split("/")[0]
     card = line.card
-    title = ASKS.get(experiment, (experiment, ""))[0]
+    title = title_and_question(experiment)[0]
     says = MAIN.get(key) or (card.measure if card else key.split("/")[1].replace("-", " "))
     return {
         "key": key,

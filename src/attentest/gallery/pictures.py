@@ -11,30 +11,16 @@ import altair as alt
 import pandas as pd
 
 from attentest.charts.catalogue import svg_of
+from attentest.charts.figure import View
 from attentest.compare.points import GridPoint
 from attentest.compare.stored import StoredFinding
-from attentest.gallery.figure import Figures, View
-from attentest.gallery.pictures_jain_wallace import JAIN_WALLACE
-from attentest.gallery.pictures_meister import MEISTER
-from attentest.gallery.pictures_serrano_smith import SERRANO_SMITH
-from attentest.gallery.pictures_treviso_martins import TREVISO_MARTINS
-from attentest.gallery.pictures_wen import WEN
-from attentest.gallery.pictures_wiegreffe_pinter import PRUTHI, WIEGREFFE_PINTER
+from attentest.experiments.figures import FIGURES
 from attentest.gallery.shards import shard
 from attentest.refusal import Refusal
 from attentest.statistics.density import finite
 
 COLOURED = 3  # classes: of more, the histograms would hide each other
 SIZE = re.compile(r'<svg[^>]* width="([\d.]+)" height="([\d.]+)"')
-FIGURES: Figures = {
-    **JAIN_WALLACE,
-    **WIEGREFFE_PINTER,
-    **SERRANO_SMITH,
-    **PRUTHI,
-    **TREVISO_MARTINS,
-    **MEISTER,
-    **WEN,
-}
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from attentest.compare.pairs import vectors
 from attentest.compare.points import GridPoint
 from attentest.compare.stored import StoredFinding
 from attentest.compare.verdicts import Judged, command
+from attentest.experiments.catalogue import title_and_question
 from attentest.gallery.lines import Lines, lines
 from attentest.gallery.pages import HeatMaps, PointPage, Section
 from attentest.gallery.pictures import Picture, picture, pictures
@@ -22,75 +23,6 @@ from attentest.gallery.training import epochs
 from attentest.studies.recipe import Study
 
 FIRST = ("epochs", "vectors", "decoder", "hidden", "embedding")  # of the settings, what readers ask for
-# Each experiment's title, and the question it asks.
-ASKS = {
-    "performance": ("Performance", "How well does the model do its task?"),
-    "importance": (
-        "Agreement with importance",
-        "Does attention rank words as gradients do, and as leaving words out does?",
-    ),
-    "permutation": ("Permutation", "Does the output change when the weights change places?"),
-    "adversary": (
-        "Adversarial attention",
-        "Is there another attention, far from the model's own, under which it answers the same?",
-    ),
-    "heat-map": ("Heat maps", "What do other attentions with the same output look like?"),
-    "ablation": (
-        "Weights that attention did not choose",
-        "What becomes of the output under uniform weights, and under the own ones in another order?",
-    ),
-    "log-odds": ("Log-odds attention", "Does it matter whether attention was learnt?"),
-    "uniform-baseline": ("Uniform attention", "Does the task need attention at all?"),
-    "seed-variance": ("Other seeds", "Does another seed move attention as far as an adversary does?"),
-    "guided": ("Guided by others' weights", "Are the model's weights good for anything outside the model?"),
-    "trained-adversary": (
-        "Trained adversaries",
-        "Can a whole model be trained to answer the same while it attends elsewhere?",
-    ),
-    "single-weight": ("One weight removed", "Does the largest weight matter more than another?"),
-    "removal": ("Weights removed until the decision flips", "Does attention know what decides?"),
-    "deception": (
-        "Deception",
-        "Can a model attend elsewhere and go on using the words it must not attend to?",
-    ),
-    "communication": (
-        "Communication",
-        "Can somebody who hears a few words say what the classifier said?",
-    ),
-    "dispersion": (
-        "Dispersion of influence",
-        "Is a hidden state about one word, and does attention rank states or words?",
-    ),
-    "sparsity": (
-        "Sparser and sparser attention",
-        "Does sparsity make importance sparser, or attention a better account of it?",
-    ),
-    "frozen-adversary": (
-        "Adversaries, frozen and not",
-        "Can attention move while all else stays, or must the information move with it?",
-    ),
-    "information": (
-        "Information by rank",
-        "Do the words that get more attention tell more about the output?",
-    ),
-    "information-ablation": (
-        "Information by rank, trained otherwise",
-        "What becomes of the agreement of attention and information in models that were trained otherwise?",
-    ),
-    "information-sensitivity": (
-        "Information by rank, measured otherwise",
-        "How much does the agreement of attention and information depend on what the paper leaves open?",
-    ),
-    "explainers": (
-        "Beside other explainers",
-        "Does attention agree with other explainers, and which of them is faithful, or plausible to people?",
-    ),
-    "vectors": (
-        "Word vectors",
-        "How much of what attention shows comes from the word vectors that training starts from?",
-    ),
-    "calibration": ("Calibration", "What do the tests say of a model whose truth is known?"),
-}
 EXPECTED = ("performance", "importance", "permutation", "adversary")
 ONLY_FINDINGS = (
     "The store holds the findings but not the rows they were concluded from, so nothing can be drawn."
@@ -115,7 +47,7 @@ def point_page(
         made=_made(point),
         judged=[one for one in judged if one.point is point],
         sections=sections,
-        not_run=[ASKS[name][0] for name in EXPECTED if name not in run],
+        not_run=[title_and_question(name)[0] for name in EXPECTED if name not in run],
     )
     drawn = [picture for section in sections for picture in section.pictures]
     return page, {n: c for one in [*drawn, *([training] if training else [])] for n, c in one.files.items()}
@@ -138,7 +70,7 @@ def _section(
     experiment = finding.cell.config["experiment"]
     same = Counter(f.cell.config["experiment"] for f in point.findings)[experiment]
     anchor = experiment if same == 1 else f"{experiment}-{finding.cell.key[:8]}"
-    title, asks = ASKS.get(experiment, (experiment, ""))
+    title, asks = title_and_question(experiment)
     rows = rows_of.of(finding)
     drawn: list[Picture] = []
     if rows is not None:

@@ -12,10 +12,9 @@ from typing import Any
 
 from attentest.compare.points import GridPoint, in_words
 from attentest.compare.verdicts import asks_for
+from attentest.experiments.figures import FIGURES
 from attentest.gallery.missing import absent
 from attentest.gallery.pages import Drawn, FigureTable, PointPage, Section
-from attentest.gallery.pictures import FIGURES
-from attentest.gallery.redrawn import REDRAWN
 from attentest.studies.recipe import Step, Study
 
 HEAT_MAPS = "heat-map"
@@ -57,7 +56,7 @@ class Album:
         """Every figure of the experiments that the study runs, the paper's own first."""
         steps = {step.name: step for step in reversed(study.experiment)}
         kinds = [(step, figure) for step in reversed(steps.values()) for figure in FIGURES.get(step.name, ())]
-        kinds.sort(key=lambda kind: (kind[0].name, kind[1].name) not in REDRAWN)
+        kinds.sort(key=lambda kind: not kind[1].redraws)
         models = list(product(study.grid.encoder, study.grid.attention, study.grid.projection))
         for step, figure in kinds:
             asked = [
@@ -67,7 +66,7 @@ class Album:
                 anchor=f"figure-{step.name}-{figure.name}",
                 title=figure.title,
                 says=figure.says,
-                redraws=REDRAWN.get((step.name, figure.name), ""),
+                redraws=figure.redraws,
                 models=[in_words(*model) for model in models],
                 corpora={
                     corpus: [_cell(asked, step, (corpus, *model), lacking) for model in models]

@@ -42,7 +42,7 @@ def _flips(name: str, title: str, weights: str) -> Card:
     )
 
 
-ABLATION_CARDS: dict[str, Card] = {
+CARDS: dict[str, Card] = {
     **{f"ablation/{name}-output-change": _changes(name, *about) for name, about in KINDS.items()},
     **{f"ablation/{name}-flips": _flips(name, *about) for name, about in KINDS.items()},
 }

@@ -9,6 +9,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.ablation import ABOUT
+from attentest.experiments.ablation.cards import CARDS
+from attentest.experiments.description import Conclusion
 from attentest.statistics.group_means import CONTROLS, Group, Means, Measure, by_class, of_controls
 from attentest.statistics.record import Finding, ordered
 
@@ -52,3 +55,6 @@ def _values(rows: pd.DataFrame, name: str) -> dict[str, pd.Series]:
     change = rows[f"{name}_change"].astype(np.float64)
     flipped = (rows[f"{name}_predicted"] != rows["predicted"]).astype(np.float64).where(change.notna())
     return {f"{name}-output-change": change, f"{name}-flips": flipped}
+
+
+CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=COLUMNS)

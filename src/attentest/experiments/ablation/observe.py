@@ -15,6 +15,7 @@ from attentest.evidence.ablation import Moved, moved, moved_by_uniform, shares
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
 from attentest.evidence.permutation import permuted
+from attentest.experiments.ablation import ABOUT
 from attentest.experiments.ablation.conclude import ASKED, EXPLAINED
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.shared.common_columns import begun
@@ -34,8 +35,8 @@ class Ablation(AbstractBesideControls):
     the attention: what a reader sees of a text then has its effect beside it.
     """
 
-    name: ClassVar[str] = "ablation"
-    cite: ClassVar[str] = "jain2019attention"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
 
     shown: int = 50

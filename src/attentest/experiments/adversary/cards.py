@@ -75,7 +75,7 @@ def _matched(name: str) -> dict[str, Card]:
     return {f"adversary/emax-jsd-{name}": card}
 
 
-ADVERSARY_CARDS = {
+CARDS: dict[str, Card] = {
     "adversary/emax-jsd-exact": Card(
         measure="Adversarial divergence, exact",
         formula=f"mean over texts of {EMAX}: enumerated for two classes; the best value known for more",

@@ -13,6 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.adversary import ABOUT
+from attentest.experiments.adversary.cards import CARDS
+from attentest.experiments.description import Conclusion
 from attentest.experiments.permutation.conclude import max_attention_spans
 from attentest.statistics.group_means import Means, Measure, by_class, of_controls, reasons
 from attentest.statistics.record import Finding, ordered
@@ -117,3 +120,6 @@ def _curve(rows: pd.DataFrame) -> Iterator[Measure]:
 
 def _saturated(values: pd.Series) -> pd.Series:
     return (values > SATURATED).astype(np.float64).where(values.notna())
+
+
+CONCLUSION = Conclusion(conclude, version=4, about=ABOUT, cards=CARDS, columns=COLUMNS)

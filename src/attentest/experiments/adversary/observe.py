@@ -16,6 +16,7 @@ from attentest.evidence.adversary.strongest import Adversary as Found
 from attentest.evidence.adversary.strongest import strongest_adversary
 from attentest.evidence.importances.given_attention import AttentionPool
 from attentest.evidence.permutation import permuted
+from attentest.experiments.adversary import ABOUT
 from attentest.experiments.adversary import conclude as adversary
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.shared.common_columns import begun
@@ -45,8 +46,8 @@ class Adversary(AbstractBesideControls):
     takes linear programmes, `programmed` are solved. All are spread over the split, the fewer among the more.
     """
 
-    name: ClassVar[str] = "adversary"
-    cite: ClassVar[str] = "jain2019attention"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 3
 
     candidates: int = 5

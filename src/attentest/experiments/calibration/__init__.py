@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from attentest.experiments.description import Description
 from attentest.model.constructions import DEPENDS, POINTS
 
 NAME = "calibration"
@@ -60,3 +61,11 @@ def labels(points: float, depends: float) -> dict[Question, bool | None]:
 
 def _answer(number: float, no: float, yes: float) -> bool | None:
     return True if number >= yes else False if number < no else None
+
+
+ABOUT = Description(
+    name="calibration",
+    title="Calibration",
+    asks="What do the tests say of a model whose truth is known?",
+    cite="jacovi2020towards",
+)

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from attentest.experiments.calibration import COLUMNS, NAME, TRUTH
+from attentest.experiments.calibration import ABOUT, COLUMNS, NAME, TRUTH
+from attentest.experiments.description import Conclusion
 from attentest.statistics.card import Card
 from attentest.statistics.of_models import Measured, Number, of_models
 from attentest.statistics.record import Finding, ordered
@@ -73,3 +74,6 @@ CARDS: dict[str, Card] = {
         undefined_when="no text of an audit has a value",
     ),
 }
+
+
+CONCLUSION = Conclusion(conclude, version=1, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -11,7 +11,7 @@ import numpy as np
 from attentest.auditing.questions import QUESTIONS
 from attentest.auditing.run import audited, check_budget
 from attentest.corpus.example import Example
-from attentest.experiments.calibration import NAME, NUMBERS
+from attentest.experiments.calibration import ABOUT, NUMBERS
 from attentest.experiments.calibration.trained import rows_of_training, siblings_that_train
 from attentest.experiments.calibration.truth import truth_of
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
@@ -31,8 +31,8 @@ class Calibration(AbstractExperiment):
     (`calibration.trained`).
     """
 
-    name: ClassVar[str] = NAME
-    cite: ClassVar[str] = "jacovi2020towards"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
     reads: ClassVar[bool] = False
     later: ClassVar[frozenset[str]] = frozenset({"trains"})

@@ -155,7 +155,7 @@ def _between(explainer: str) -> Card:
     )
 
 
-COMMUNICATION_CARDS = {
+CARDS: dict[str, Card] = {
     "communication/classifier-accuracy": Card(
         measure="Accuracy of the classifier that is explained",
         formula=f"share of texts whose predicted label is the gold label{MODELS}",

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import altair as alt
 import pandas as pd
 
+from attentest.charts.figure import Figure
 from attentest.charts.style import FAINT, INK, Records, framed, inline, nothing, require
 from attentest.experiments.communication.conclude import (
     EMBEDDED,
@@ -185,3 +186,24 @@ def _said(found: Found, note: str) -> list[str]:
     first = next(finding for (group, _), finding in found.items() if group == "overall")
     n, seeds = int(first["n"]), int(first["seeds"])
     return [f"n = {n:,}" + (f" over {seeds} seeds" if seeds > 1 else ""), note]
+
+
+FIGURES: tuple[Figure, ...] = (
+    Figure(
+        "explainers",
+        "What a few words tell about the classifier",
+        "How often somebody who hears only the words that an explainer sends says what the classifier"
+        " says. Only what lies above random words was told by their choice. The surrogate never looks"
+        " into the classifier: where it is best, being understood is no proof of being faithful.",
+        lambda rows, view, title: communication_curves(view.findings, title=title, subtitle=view.subtitle),
+        redraws="TM: communication success by explainer and words sent",
+    ),
+    Figure(
+        "models",
+        "Attention of other projections, and of models that learnt nothing",
+        "Each classifier is guessed from its own attention's words. Sparse attention may send fewer than"
+        " k, and is held against as few random ones; a model that mostly says the same is guessed by"
+        " anybody.",
+        lambda rows, view, title: communication_models(view.findings, title=title, subtitle=view.subtitle),
+    ),
+)

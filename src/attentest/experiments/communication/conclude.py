@@ -15,6 +15,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.communication import ABOUT
+from attentest.experiments.communication.cards import CARDS
+from attentest.experiments.description import Conclusion
 from attentest.statistics.group_means import Group, Means, Measure, of_controls
 from attentest.statistics.record import Finding, ordered
 
@@ -192,3 +195,6 @@ def _named(message: str, reading: str) -> str:
     """A reading of a message's CSR: the number of words stays behind."""
     explainer, at, k = message.partition("@")
     return f"csr-{explainer}-{reading}{at}{k}"
+
+
+CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=())

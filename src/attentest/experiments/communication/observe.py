@@ -20,6 +20,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from attentest.evidence.game.joint_explainer import JointExplainer, Told
+from attentest.experiments.communication import ABOUT
 from attentest.experiments.communication.conclude import PROJECTIONS
 from attentest.experiments.communication.game import Columns, Game
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
@@ -44,8 +45,8 @@ class Communication(AbstractExperiment):
     too; it reads the training texts ten times more for every classifier.
     """
 
-    name: ClassVar[str] = "communication"
-    cite: ClassVar[str] = "treviso2020explanation"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
     later: ClassVar[frozenset[str]] = frozenset({"joint"})
 

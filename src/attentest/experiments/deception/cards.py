@@ -48,7 +48,7 @@ def _probe(name: str, change: str, section: str, undefined_when: str) -> dict[st
     }
 
 
-DECEPTION_CARDS = {
+CARDS: dict[str, Card] = {
     "deception/accuracy": Card(
         measure="Accuracy, by the penalty on impermissible attention",
         formula=f"share of texts whose predicted label is the gold label{MODELS}",

@@ -11,6 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.deception import ABOUT
+from attentest.experiments.deception.cards import CARDS
+from attentest.experiments.description import Conclusion
 from attentest.statistics.group_means import Group, Means, Measure, of_controls
 from attentest.statistics.record import Finding, ordered
 
@@ -111,3 +114,6 @@ def _paired(rows: pd.DataFrame, values: pd.Series, subject: str) -> pd.Series:
 
 def _said(rows: pd.DataFrame, reason: str) -> pd.Series:
     return pd.Series(reason, index=rows.index)
+
+
+CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from attentest.corpus.marks import RATIONALE, marks
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
+from attentest.experiments.deception import ABOUT
 from attentest.experiments.deception.conclude import ANONYMISED, PENALISED
 from attentest.experiments.shared.common_columns import begun
 from attentest.experiments.shared.controls import controls
@@ -46,8 +47,8 @@ class Deception(AbstractExperiment):
     The classification part of the paper; the penalty is on the attention that pools a text's tokens.
     """
 
-    name: ClassVar[str] = "deception"
-    cite: ClassVar[str] = "pruthi2020learning"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
 
     words: str = RATIONALE  # the impermissible ones, or the tokens that decide where a corpus knows them

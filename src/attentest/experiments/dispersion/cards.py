@@ -200,7 +200,7 @@ def _states_minus_words(name: str, where: str) -> Card:
     )
 
 
-DISPERSION_CARDS = {
+CARDS: dict[str, Card] = {
     "dispersion/attention-rate": rate_card(PAPER),
     **ENTROPIES,
     **SPARSITY,

@@ -15,6 +15,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.description import Conclusion
+from attentest.experiments.dispersion import ABOUT
+from attentest.experiments.dispersion.cards import CARDS
 from attentest.experiments.importance.conclude import NO_PARTNER, NULLS, larger_null
 from attentest.experiments.shared.attention_rate import chosen_rate
 from attentest.statistics.group_means import ONE_TOKEN, Means, Measure, of_controls, reasons
@@ -125,3 +128,6 @@ def unranked(rows: pd.DataFrame, numbers: pd.DataFrame, where: str) -> pd.Series
     why = reasons(rows, UNRANKED)
     alone = (numbers["support"] == 1) & (why != ONE_TOKEN)
     return why.mask(alone, ONE_ATTENDED) if where else why
+
+
+CONCLUSION = Conclusion(conclude, version=3, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -18,6 +18,7 @@ from attentest.evidence.importances.gradient import gradients
 from attentest.evidence.importances.hidden_importance import hidden_gradient, hidden_leave_one_out
 from attentest.evidence.importances.influence import AT_MOST, Positions, influence, jacobian
 from attentest.experiments.contract import Row, Subject
+from attentest.experiments.dispersion import ABOUT
 from attentest.experiments.importance.observe import mean_of_defined
 from attentest.experiments.shared.common_columns import begun
 from attentest.experiments.shared.controls import AbstractBesideControls
@@ -51,8 +52,8 @@ class Dispersion(AbstractBesideControls):
     `given_attention`).
     """
 
-    name: ClassVar[str] = "dispersion"
-    cite: ClassVar[str] = "meister2021sparse"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 2
 
     positions: int = AT_MOST

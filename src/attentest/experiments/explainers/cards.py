@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attentest.experiments.explainers.conclude import ATTENTION, PAIRS, RANKINGS
+from attentest.experiments.explainers import ATTENTION, PAIRS, RANKINGS
 from attentest.statistics.card import OF_RANDOM_RANKING, Card
 
 PAPER = "deyoung2020eraser"
@@ -117,7 +117,7 @@ def _plausibility(measure: str, ranking: str) -> Card:
     )
 
 
-EXPLAINER_CARDS = {
+CARDS: dict[str, Card] = {
     **{f"explainers/tau-{one}-{other}": _agreement(one, other) for one, other in PAIRS},
     **{name: card for ranking in RANKINGS for name, card in _faithfulness(ranking)},
     **{

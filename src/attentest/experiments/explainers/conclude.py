@@ -6,18 +6,16 @@ Faithfulness stands beside random rankings of the same texts, plausibility besid
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.description import Conclusion
+from attentest.experiments.explainers import ABOUT, PAIRS, RANDOM, RANKINGS
+from attentest.experiments.explainers.cards import CARDS
 from attentest.statistics.group_means import Means, Measure, by_class, of_controls, reasons
 from attentest.statistics.record import Finding, ordered
 
-ATTENTION, RANDOM = "attention", "random"
-EXPLAINERS = ("gradient", "leave-one-out", "integrated-gradients", "shapley", "lime")
-RANKINGS = (ATTENTION, *EXPLAINERS)
-PAIRS = tuple(combinations(RANKINGS, 2))
 FAITHFUL = ("comprehensiveness", "sufficiency")
 PLAUSIBLE = ("token_f1", "iou_f1", "auprc")
 
@@ -76,3 +74,6 @@ def _plausibility(numbers: pd.DataFrame, why: pd.Series) -> Iterator[Measure]:
                 null=numbers[f"null_{measure}_{ranking}"],
                 why=why,
             )
+
+
+CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -17,7 +17,8 @@ from attentest.evidence.importances.catalogue import Effort, attention_of, expla
 from attentest.evidence.importances.faithfulness import faithfulness, random_scores
 from attentest.evidence.importances.presence import PerUnit
 from attentest.experiments.contract import Row, Subject
-from attentest.experiments.explainers.conclude import ATTENTION, FAITHFUL, PLAUSIBLE, RANDOM
+from attentest.experiments.explainers import ABOUT, ATTENTION, RANDOM
+from attentest.experiments.explainers.conclude import FAITHFUL, PLAUSIBLE
 from attentest.experiments.shared.common_columns import begun
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.experiments.shared.shown import shown
@@ -40,8 +41,8 @@ class Explainers(AbstractBesideControls):
     for which class a unit speaks may say so: what speaks against the predicted class is at the bottom.
     """
 
-    name: ClassVar[str] = "explainers"
-    cite: ClassVar[str] = "deyoung2020eraser"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
 
     sample: int = 200  # texts, spread over the split: the Shapley values of one take thousands of readings

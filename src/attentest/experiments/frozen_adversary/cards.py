@@ -19,7 +19,7 @@ AT = (
     " has that mean JSD of attention, from texts that all adversaries of the kind have"
 )
 
-FROZEN_ADVERSARY_CARDS = {
+CARDS: dict[str, Card] = {
     "frozen-adversary/attention-rate": rate_card(PAPER),
     "frozen-adversary/attention-start": start_card(PAPER),
     "frozen-adversary/attention-jsd": Card(

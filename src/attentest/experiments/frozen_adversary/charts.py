@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from attentest.charts.figure import Figure
 from attentest.charts.style import FAINT, INK, Records, framed, inline, nothing, require
 from attentest.experiments.frozen_adversary.conclude import FREE, FROZEN, KINDS, UNFROZEN, strength_of
 
@@ -99,3 +100,14 @@ def _luck(findings: pd.DataFrame) -> list[alt.Chart]:
         return []
     rule = alt.Chart(inline([{"y": float(known.iloc[0])}])).mark_rule(color=INK, strokeDash=[4, 3])
     return [rule.encode(y=alt.Y(field="y", type="quantitative"))]
+
+
+FIGURES: tuple[Figure, ...] = (
+    Figure(
+        "curves",
+        "Attention moved, alone and not",
+        "Adversaries with more and more reward for attending elsewhere. Where the curve of frozen models"
+        " falls and that of models from scratch does not, what attention carried has moved with it.",
+        lambda rows, view, title: frozen_curves(rows, view.findings, title=title, subtitle=view.subtitle),
+    ),
+)

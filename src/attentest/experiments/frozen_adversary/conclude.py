@@ -9,6 +9,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Shaped
 
+from attentest.experiments.description import Conclusion
+from attentest.experiments.frozen_adversary import ABOUT
+from attentest.experiments.frozen_adversary.cards import CARDS
 from attentest.experiments.performance import conclude as performance
 from attentest.experiments.shared.attention_rate import chosen_rate
 from attentest.experiments.shared.variants import Contest, scored, seed_difference
@@ -168,3 +171,6 @@ def _curves(rows: pd.DataFrame, kind: str) -> tuple[list[Curve], int]:
 def _numeric(rows: pd.DataFrame) -> pd.Series:
     finite = [bool(np.isfinite(np.asarray(each, dtype=np.float64)).all()) for each in rows["probabilities"]]
     return pd.Series(finite, index=rows.index)
+
+
+CONCLUSION = Conclusion(conclude, version=3, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -11,6 +11,7 @@ import torch
 
 from attentest.evidence.adversary.free import FreeAdversary
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
+from attentest.experiments.frozen_adversary import ABOUT
 from attentest.experiments.frozen_adversary.conclude import FREE, FROZEN, KINDS, UNFROZEN, strength_of
 from attentest.experiments.shared.controls import controls
 from attentest.experiments.shared.distance_to_base import NAN, Base, other_seeds
@@ -32,8 +33,8 @@ class FrozenAdversary(AbstractExperiment):
     scratch. The loss is that of trained adversaries (WP-4) for each lambda, which the paper does not give.
     """
 
-    name: ClassVar[str] = "frozen-adversary"
-    cite: ClassVar[str] = "meister2021sparse"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
 
     lambdas: str = "1e-4 1e-3 5e-3 1e-2 5e-2"

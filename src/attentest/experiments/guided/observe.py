@@ -9,6 +9,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
+from attentest.experiments.guided import ABOUT
 from attentest.experiments.guided.conclude import GUIDED_BY
 from attentest.experiments.shared.answers import answered
 from attentest.experiments.shared.controls import SHUFFLED, UNTRAINED, controls
@@ -31,8 +32,8 @@ class Guided(AbstractExperiment):
     models are chosen on dev in either mode, which the published code did on the test split (A16).
     """
 
-    name: ClassVar[str] = "guided"
-    cite: ClassVar[str] = "wiegreffe2019attention"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
 
     adversary: float = 0.001  # the adversary's lambda, in the units of the published code

@@ -21,7 +21,7 @@ def _card(measure: str, formula: str, top: float, unit: str, undefined: str, low
     )
 
 
-HEAT_MAP_CARDS = {
+CARDS: dict[str, Card] = {
     "heat-map/output": _card(
         "Output",
         "probability of class 1, of several classes that of the predicted",

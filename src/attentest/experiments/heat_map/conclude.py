@@ -7,6 +7,9 @@ import math
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.description import Conclusion
+from attentest.experiments.heat_map import ABOUT
+from attentest.experiments.heat_map.cards import CARDS
 from attentest.statistics.interval import over_seeds
 from attentest.statistics.record import Finding, ordered, seeds_as_json
 
@@ -53,3 +56,6 @@ def _finding(measure: str, text: str, values: np.ndarray, mode: str) -> Finding:
         mode=mode,
         by_seed=seeds_as_json(defined.tolist()),
     )
+
+
+CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=())

@@ -17,6 +17,7 @@ from attentest.evidence.importances.gradient import gradients
 from attentest.evidence.permutation import medians, output_changes
 from attentest.experiments.adversary import conclude as adversary
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
+from attentest.experiments.heat_map import ABOUT
 from attentest.model.batch import IndexedSplit
 from attentest.model.config import ModelConfig
 from attentest.model.networks.decoder import distribution
@@ -33,8 +34,8 @@ class HeatMap(AbstractExperiment):
     A text that the corpus does not hold is left out; a review outside IMDB's sample comes from its archive.
     """
 
-    name: ClassVar[str] = "heat-map"
-    cite: ClassVar[str] = "jain2019attention"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 2
 
     texts: str = ""  # as corpus:id, separated by spaces

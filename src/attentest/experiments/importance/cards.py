@@ -168,7 +168,7 @@ def _norm(attention: str, meaning: str) -> Card:
     )
 
 
-IMPORTANCE_CARDS = {
+CARDS: dict[str, Card] = {
     **_agreement("gradient", "gradients"),
     **_agreement("loo", "leave-one-out"),
     "importance/tau-loo": Card(

@@ -15,6 +15,9 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.description import Conclusion
+from attentest.experiments.importance import ABOUT
+from attentest.experiments.importance.cards import CARDS
 from attentest.statistics.group_means import Group, Means, Measure, by_class, by_span, of_controls, reasons
 from attentest.statistics.noise_ceiling import ceilings
 from attentest.statistics.rank_agreement import SIGNIFICANT, significant
@@ -156,3 +159,6 @@ def null_of_texts(texts: pd.DataFrame, importance: str) -> tuple[pd.Series, str]
 
 def _significant(p_value: pd.Series) -> pd.Series:
     return pd.Series(significant(p_value.to_numpy()), index=p_value.index)
+
+
+CONCLUSION = Conclusion(conclude, version=3, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -18,6 +18,7 @@ from attentest.evidence.importances.gradient_under import gradients_under
 from attentest.evidence.importances.traded_importance import traded_gradient, traded_leave_one_out
 from attentest.evidence.permutation import orders
 from attentest.experiments.contract import Row, Subject
+from attentest.experiments.importance import ABOUT
 from attentest.experiments.shared.common_columns import begun
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.experiments.shared.shown import shown
@@ -93,8 +94,8 @@ class Importance(AbstractBesideControls):
     columns `traded` are the first edition's null.
     """
 
-    name: ClassVar[str] = "importance"
-    cite: ClassVar[str] = "jain2019attention"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 2
 
     nulls: int = 20

@@ -173,7 +173,7 @@ def _setting(title: str, formula: str, reach: tuple[float, float], null: str, un
     )
 
 
-INFORMATION_CARDS: dict[str, Card] = {
+CARDS: dict[str, Card] = {
     **_agreement(),
     **_luck(),
     **_curves(),

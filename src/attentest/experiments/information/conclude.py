@@ -15,6 +15,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from attentest.experiments.description import Conclusion
+from attentest.experiments.information import ABOUT
+from attentest.experiments.information.cards import CARDS
 from attentest.statistics.estimates import group_asked, nulls_asked
 from attentest.statistics.group_means import Means, Measure, of_controls, reasons
 from attentest.statistics.neighbours import nearest_neighbour
@@ -213,3 +216,6 @@ def _flatness(rows: pd.DataFrame) -> list[Measure]:
         Measure(name="attention-entropy", values=flat, null=1.0, why=why),
         Measure(name="max-attention", values=largest.where(flat.notna()), null=1 / rows["length"], why=why),
     ]
+
+
+CONCLUSION = Conclusion(conclude, version=3, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attentest.evidence.information.neighbours import neighbours
 from attentest.experiments.contract import Row, Subject
+from attentest.experiments.information import ABOUT
 from attentest.experiments.information.conclude import LISTS
 from attentest.experiments.shared.by_rank import AbstractByRank, Columns, Vectors, by_text
 from attentest.experiments.shared.controls import AbstractBesideControls
@@ -27,8 +28,8 @@ class Information(AbstractByRank, AbstractBesideControls):
     Gumbel-softmax, which is off otherwise (A24). The other parameters are those of every such measurement.
     """
 
-    name: ClassVar[str] = "information"
-    cite: ClassVar[str] = "wen2022revisiting"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
     lists: ClassVar[tuple[str, ...]] = LISTS
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from attentest.experiments.information.cards import INFORMATION_CARDS, PAPER, TAU
+from attentest.experiments.information.cards import CARDS as INFORMATION
+from attentest.experiments.information.cards import PAPER, TAU
 from attentest.statistics.card import Card
 
 CHANGE = (-2.0, 2.0)
@@ -16,10 +17,6 @@ TAU_UNIT = "weighted Kendall correlation over ranks"
 # Measured of every model as the information experiment does.
 SAME = ("tau", "tau-p", "tau-joint", "tau-null-95", "ranks", "clusters", "small-clusters", "flagged")
 FLAT = ("attention-entropy", "max-attention")
-
-
-def _same(experiment: str, *names: str) -> dict[str, Card]:
-    return {f"{experiment}/{name}": INFORMATION_CARDS[f"information/{name}"] for name in names}
 
 
 def _lost() -> dict[str, Card]:
@@ -179,32 +176,10 @@ FLATNESS = Card(
     section="said without a table; the models compared are ours",
     undefined_when="fewer than three models have a tau, or all are alike",
 )
-MOVED = Card(
-    measure="Agreement moved by an alternative",
-    formula="tau under the alternative less tau by default, both of one seed; the mean over seeds",
-    range=CHANGE,
-    direction="further from 0: tau depends more on a choice that the paper leaves open",
-    null="0",
-    unit=TAU_UNIT,
-    paper=PAPER,
-    section="ours",
-    undefined_when="tau is undefined by default or under the alternative",
-)
-OTHERWISE = replace(
-    MOVED,
-    measure="Alternatives that change the verdict",
-    formula="share of seeds in which tau-p is below 0.05 by default or under the alternative, and not both",
-    range=SHARE,
-    direction="higher: whether tau is luck depends on the choice",
-    unit="share of seeds",
-)
 
-ABLATION, SENSITIVITY = "information-ablation", "information-sensitivity"
-INFORMATION_CHANGE_CARDS: dict[str, Card] = {
-    **_same(ABLATION, *SAME, *FLAT),
-    **{f"{ABLATION}/{name}": card for name, card in {**_lost(), **_texts(), **_scores()}.items()},
-    f"{ABLATION}/flatness-tau": FLATNESS,
-    **_same(SENSITIVITY, *SAME),
-    f"{SENSITIVITY}/tau-moved": MOVED,
-    f"{SENSITIVITY}/verdict-changes": OTHERWISE,
+
+CARDS: dict[str, Card] = {
+    **{f"information-ablation/{name}": INFORMATION[f"information/{name}"] for name in (*SAME, *FLAT)},
+    **{f"information-ablation/{name}": card for name, card in {**_lost(), **_texts(), **_scores()}.items()},
+    "information-ablation/flatness-tau": FLATNESS,
 }

@@ -13,6 +13,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.description import Conclusion
+from attentest.experiments.information_ablation import ABOUT
+from attentest.experiments.information_ablation.cards import CARDS
 from attentest.experiments.performance import conclude as performance
 from attentest.experiments.shared import orders
 from attentest.experiments.shared.orders import TRAINED, Orders, group_of, lost, pairs, sign_test
@@ -125,3 +128,6 @@ def _flatness(rows: pd.DataFrame, known: Orders) -> Iterator[Flatness]:
         means = of_seed["entropy"].astype(np.float64).groupby(of_seed["subject"]).mean()
         taus = [known[str(name)][seed].tau for name in means.index]
         yield Flatness(means.index.to_numpy(), means.to_numpy(), np.array(taus, dtype=np.float64))
+
+
+CONCLUSION = Conclusion(conclude, version=3, about=ABOUT, cards=CARDS, columns=COLUMNS)

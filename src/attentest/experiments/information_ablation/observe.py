@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from attentest.experiments.contract import Row, Subject
+from attentest.experiments.information_ablation import ABOUT
 from attentest.experiments.information_ablation.conclude import TRAINED
 from attentest.experiments.shared.ablated import (
     at_temperature,
@@ -36,8 +37,8 @@ class InformationAblation(AbstractByRank):
     and the temperature without noise. Noise is off when they are asked (A24).
     """
 
-    name: ClassVar[str] = "information-ablation"
-    cite: ClassVar[str] = "wen2022revisiting"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
 
     lambdas: str = "5e-4"

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.description import Conclusion
+from attentest.experiments.information.cards import CARDS as INFORMATION
+from attentest.experiments.information.cards import PAPER
+from attentest.experiments.information_ablation.cards import CHANGE, SAME, SHARE, TAU_UNIT
+from attentest.experiments.information_sensitivity import ABOUT
 from attentest.experiments.shared import orders
 from attentest.experiments.shared.orders import TRAINED, UNPAIRED, Order, group_of, pairs
+from attentest.statistics.card import Card
 from attentest.statistics.estimates import group_asked
 from attentest.statistics.group_means import CONTROLS
 from attentest.statistics.of_models import Measured, Number, of_models
@@ -57,3 +64,32 @@ def moved(own: Order, other: Order) -> Measured:
         left_out=other.left_out,
         undefined=UNPAIRED,
     )
+
+
+MOVED = Card(
+    measure="Agreement moved by an alternative",
+    formula="tau under the alternative less tau by default, both of one seed; the mean over seeds",
+    range=CHANGE,
+    direction="further from 0: tau depends more on a choice that the paper leaves open",
+    null="0",
+    unit=TAU_UNIT,
+    paper=PAPER,
+    section="ours",
+    undefined_when="tau is undefined by default or under the alternative",
+)
+OTHERWISE = replace(
+    MOVED,
+    measure="Alternatives that change the verdict",
+    formula="share of seeds in which tau-p is below 0.05 by default or under the alternative, and not both",
+    range=SHARE,
+    direction="higher: whether tau is luck depends on the choice",
+    unit="share of seeds",
+)
+
+CARDS: dict[str, Card] = {
+    **{f"information-sensitivity/{name}": INFORMATION[f"information/{name}"] for name in SAME},
+    "information-sensitivity/tau-moved": MOVED,
+    "information-sensitivity/verdict-changes": OTHERWISE,
+}
+
+CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -11,6 +11,7 @@ import torch
 
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.information_ablation.conclude import FIX_ATTN, FIX_ATTN_RANDOM, FIX_ATTN_STORED
+from attentest.experiments.information_sensitivity import ABOUT
 from attentest.experiments.shared.ablated import check_plain, fixed_attention, gumbel
 from attentest.experiments.shared.by_rank import AbstractByRank, sizes
 from attentest.experiments.shared.controls import controls
@@ -50,8 +51,8 @@ class InformationSensitivity(AbstractByRank):
     has no other tau. Rows of `information` stay as they are: whoever wants the table asks for it.
     """
 
-    name: ClassVar[str] = "information-sensitivity"
-    cite: ClassVar[str] = "wen2022revisiting"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
 
     def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:

@@ -14,7 +14,7 @@ VARIANTS = (
 )
 LIKENESS = "log-odds attention, the softmax of |coefficient| in an L1 logistic regression on bags of words"
 
-LOG_ODDS_CARDS = {
+CARDS: dict[str, Card] = {
     "log-odds/accuracy": Card(
         measure="Accuracy, by where attention comes from",
         formula=f"share of texts whose predicted label is the gold label{VARIANTS}",

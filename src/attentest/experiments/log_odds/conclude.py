@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.description import Conclusion
+from attentest.experiments.log_odds import ABOUT
+from attentest.experiments.log_odds.cards import CARDS
 from attentest.experiments.performance import conclude as performance
 from attentest.experiments.shared.variants import scored
 from attentest.statistics.group_means import Means, Measure, reasons
@@ -32,3 +35,6 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     ]
     means = Means(experiment=EXPERIMENT, rows=rows, mode=mode, rng=rng)
     return findings + means.of(likeness, [(variant, rows[rows["subject"] == variant]) for variant in LEARNT])
+
+
+CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
+from attentest.experiments.log_odds import ABOUT
 from attentest.model.config import ModelConfig
 from attentest.model.networks.attention import LAST_STATE
 from attentest.model.networks.decoder import distribution
@@ -29,8 +30,8 @@ Guide = Mapping[str, np.ndarray]  # the log-odds attention of every text, by id
 class LogOdds(AbstractExperiment):
     """Attention from a bag of words, imposed, trained under or aimed at, beside none at all (JW-6)."""
 
-    name: ClassVar[str] = "log-odds"
-    cite: ClassVar[str] = "jain2019attention"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
 
     def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:

@@ -12,6 +12,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.description import Conclusion
+from attentest.experiments.performance import ABOUT
+from attentest.statistics.card import Card
 from attentest.statistics.interval import interval_of_statistic, over_seeds
 from attentest.statistics.record import Finding, ordered, seeds_as_json
 from attentest.statistics.scores import (
@@ -100,3 +103,48 @@ def _from_rows(rows: pd.DataFrame, number: dict[str, int]) -> Predictions:
     named = rows["predicted"].map(number)
     predicted = named.fillna(pd.Series(sample.predicted, index=rows.index)).to_numpy(dtype=np.int64)
     return replace(sample, predicted=predicted)
+
+
+CARDS: dict[str, Card] = {
+    "performance/accuracy": Card(
+        measure="Accuracy",
+        formula="share of texts whose predicted label is the gold label",
+        range=(0.0, 1.0),
+        direction="higher is better",
+        null="the share of the majority class: what always answering it scores. By gold label, that same"
+        " answer scores 1 on the majority label and 0 on the others.",
+        unit="share of texts",
+        paper="jain2019attention",
+        section="Table 1 (question answering)",
+        undefined_when="there is no text, or no output is a number",
+    ),
+    "performance/f1": Card(
+        measure="F1",
+        formula="2 TP / (2 TP + FP + FN) of class 1 where there are two classes; of more, the plain mean"
+        " over the classes that occur as gold or predicted label",
+        range=(0.0, 1.0),
+        direction="higher is better",
+        null="the best constant answer. Two classes: always class 1, which scores 2 s / (1 + s) for its"
+        " share s; answering the majority instead would score 0 wherever class 1 is the rarer. More"
+        " classes: always the majority.",
+        unit="harmonic mean of precision and recall",
+        paper="jain2019attention",
+        section="Table 1 (classification)",
+        undefined_when="two classes, and class 1 is neither gold nor predicted anywhere",
+    ),
+    "performance/auc": Card(
+        measure="ROC-AUC",
+        formula="chance that a text of class 1 gets a higher probability of class 1 than a text of class 0,"
+        " ties counting half; of more classes, the plain mean of one class against the rest over the"
+        " gold classes",
+        range=(0.0, 1.0),
+        direction="higher is better",
+        null="0.5: a probability that ranks at random",
+        unit="share of pairs",
+        paper="jain2019attention",
+        section="not printed; the published code chooses its checkpoint by it",
+        undefined_when="all gold labels are alike",
+    ),
+}
+
+CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=COLUMNS)

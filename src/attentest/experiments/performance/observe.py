@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
+from attentest.experiments.performance import ABOUT
 from attentest.model.config import ModelConfig
 from attentest.model.networks.decoder import distribution
 
@@ -19,8 +20,8 @@ from attentest.model.networks.decoder import distribution
 class Performance(AbstractExperiment):
     """Accuracy, F1 and AUC on the test split, from the stored readings alone (JW Table 1)."""
 
-    name: ClassVar[str] = "performance"
-    cite: ClassVar[str] = "jain2019attention"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
 
     def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:

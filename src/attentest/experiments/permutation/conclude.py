@@ -8,7 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.description import Conclusion
+from attentest.experiments.permutation import ABOUT
 from attentest.refusal import Refusal
+from attentest.statistics.card import OF_UNTRAINED, Card
 from attentest.statistics.comparison import Numbers
 from attentest.statistics.group_means import (
     CONTROLS,
@@ -90,3 +93,33 @@ def _groups(rows: pd.DataFrame) -> Iterator[Group]:
     yield from [("overall", rows), *classes, *max_attention_spans(rows)]
     for name, texts in classes:
         yield from ((f"{name}, {span}", of_span) for span, of_span in max_attention_spans(texts))
+
+
+CARDS: dict[str, Card] = {
+    "permutation/median-output-change": Card(
+        measure="Median output change under permuted attention",
+        formula="mean over texts of median over permutations pi of TVD(y(pi(a)), y(a)),"
+        " with encoder and decoder held fixed",
+        range=(0.0, 1.0),
+        direction="lower: the output depends less on which token gets which weight",
+        null="the same on untrained models, in the group of the same name by their own predictions and"
+        f" their own largest weights; untrained models have none. {OF_UNTRAINED}",
+        unit="total variation distance",
+        paper="jain2019attention",
+        section="4.2.1 Attention permutation; the means per bin and class are ours",
+        undefined_when="the text has one token",
+    ),
+    "permutation/share-unmoved": Card(
+        measure="Share of texts that permuting attention leaves unmoved",
+        formula="share of texts whose median output change is below 0.05",
+        range=(0.0, 1.0),
+        direction="higher: fewer outputs depend on which token gets which weight",
+        null=f"the same on untrained models, which have none. {OF_UNTRAINED}",
+        unit="share of texts",
+        paper="jain2019attention",
+        section="4.2.1 Attention permutation, where it is said of a figure; the threshold is ours",
+        undefined_when="the text has one token",
+    ),
+}
+
+CONCLUSION = Conclusion(conclude, version=3, about=ABOUT, cards=CARDS, columns=COLUMNS)

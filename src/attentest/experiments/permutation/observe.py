@@ -11,6 +11,7 @@ import torch
 
 from attentest.evidence.permutation import medians, output_changes
 from attentest.experiments.contract import Row, Subject
+from attentest.experiments.permutation import ABOUT
 from attentest.experiments.shared.common_columns import begun
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.model.reader import readings
@@ -22,8 +23,8 @@ from attentest.refusal import Refusal
 class Permutation(AbstractBesideControls):
     """The median output change over random permutations of attention (JW-4), beside the controls'."""
 
-    name: ClassVar[str] = "permutation"
-    cite: ClassVar[str] = "jain2019attention"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 3
 
     permutations: int = 100

@@ -156,7 +156,7 @@ def _excess(quantity: str) -> Card:
     )
 
 
-REMOVAL_CARDS = {
+CARDS: dict[str, Card] = {
     **{name: card for ranking in RANKINGS for name, card in _of_ranking(ranking).items()},
     **{
         f"removal/{quantity}-{one}-minus-{other}": _difference(quantity, one, other)

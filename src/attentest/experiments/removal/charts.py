@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from attentest.charts.figure import Figure
 from attentest.charts.style import INK, Records, framed, inline, nothing, require, trained
 from attentest.experiments.removal.conclude import COLUMNS, RANKINGS, Flips
 from attentest.statistics.density import finite
@@ -200,3 +201,36 @@ def _mean(flips: Flips, alive: np.ndarray, known: pd.Series | bool = True) -> fl
     """Over the texts of each seed, then over the seeds, as findings are."""
     left = flips.share(alive, flips.asked & known)
     return float(left.groupby(flips.rows["seed"]).mean().mean())
+
+
+FIGURES: tuple[Figure, ...] = (
+    Figure(
+        "fraction",
+        "How many items must go",
+        "From the top of each ranking until the decision flips: the fewer, the better the ranking knows"
+        " what decides. Orange: no ranking can do with less. With one logit, attention × gradient is"
+        " nearly that by construction.",
+        lambda rows, view, title: removal_boxes(
+            rows, "fraction", published=view.published, title=title, subtitle=view.subtitle
+        ),
+        redraws="SS-3: boxes of the share removed until the decision flips",
+    ),
+    Figure(
+        "mass",
+        "How much attention goes with them",
+        "The same in shares of all attention.",
+        lambda rows, view, title: removal_boxes(
+            rows, "mass", published=view.published, title=title, subtitle=view.subtitle
+        ),
+        redraws="SS-3: boxes of the attention removed until the decision flips",
+    ),
+    Figure(
+        "survival",
+        "How many texts have not flipped yet",
+        "All texts, also those that never flip: the sooner a curve falls, the better its ranking. At the"
+        " very right everything is gone, and the bias alone decides.",
+        lambda rows, view, title: survival_curves(
+            rows, published=view.published, title=title, subtitle=view.subtitle
+        ),
+    ),
+)

@@ -15,6 +15,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.description import Conclusion
+from attentest.experiments.removal import ABOUT
+from attentest.experiments.removal.cards import CARDS
 from attentest.statistics.group_means import Means, Measure, by_class, of_controls
 from attentest.statistics.medians import means_and_medians
 from attentest.statistics.record import Finding, ordered
@@ -182,3 +185,6 @@ def _smallest(flips: Flips) -> Iterator[Measure]:
 def _why_not_solved(flips: Flips) -> pd.Series:
     why = flips.why.where(~flips.asked, NO_FLIP)
     return why.mask(flips.asked & flips.numbers["smallest"].isna(), NOT_AFFINE)
+
+
+CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -19,6 +19,7 @@ from attentest.evidence.removal.orders import largest_first, rankings
 from attentest.evidence.removal.single import exchanged
 from attentest.evidence.removal.smallest import smallest_flip
 from attentest.experiments.contract import Row, Subject
+from attentest.experiments.removal import ABOUT
 from attentest.experiments.removal import conclude as removal
 from attentest.experiments.shared.common_columns import begun
 from attentest.experiments.shared.controls import AbstractBesideControls
@@ -43,8 +44,8 @@ class Removal(AbstractBesideControls):
     a name is the same where hidden states have changed places beneath the weights. Undefined is NaN.
     """
 
-    name: ClassVar[str] = "removal"
-    cite: ClassVar[str] = "serrano2019attention"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
 
     orders: int = 5

@@ -9,6 +9,7 @@ import altair as alt
 import pandas as pd
 
 from attentest.charts.curves import MOST_POINTS
+from attentest.charts.figure import Figure
 from attentest.charts.style import (
     FAINT,
     Records,
@@ -150,3 +151,33 @@ def _scatter(
         layers.insert(0, diagonal.encode(x=x, y=y))
         note += f"; {(pairs['y'] > pairs['x']).mean():.1%} above the line of equals"
     return framed(layers, title, subtitle, note, width=400, height=340)
+
+
+FIGURES: tuple[Figure, ...] = (
+    Figure(
+        "seeds",
+        "Attention of other seeds",
+        "How far it lies from the base model's, by the base's largest weight. Diamonds: the base's own"
+        " weights in random order. Seeds that lie as far as these agree on nothing.",
+        lambda rows, view, title: apart_violins(
+            rows, "seeds", title=title, subtitle=view.subtitle, **view.by_class
+        ),
+        redraws="WP-2: violins of the JSD between seeds by largest weight",
+    ),
+    Figure(
+        "output",
+        "And their output",
+        "Each dot a text: to the right, other seeds attend elsewhere; further up, they answer otherwise.",
+        lambda rows, view, title: apart_scatter(
+            rows, "seeds", title=title, subtitle=view.subtitle, **view.by_class
+        ),
+        redraws="WP-2: JSD between seeds against the change of output",
+    ),
+    Figure(
+        "beyond",
+        "An adversary, or just another seed?",
+        "Above the line the exact adversary moves attention further than other seeds do: only there is"
+        " it evidence against attention.",
+        lambda rows, view, title: beyond_seeds(rows, title=title, subtitle=view.subtitle, **view.by_class),
+    ),
+)

@@ -11,6 +11,18 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.description import Conclusion
+from attentest.experiments.seed_variance import ABOUT
+from attentest.experiments.shared.wiegreffe_pinter import (
+    DIFFERENCE,
+    DIVERGENCE,
+    NATS,
+    ONE_TOKEN,
+    PAPER,
+    SHARE,
+    TVD,
+)
+from attentest.statistics.card import Card
 from attentest.statistics.group_means import MAX_ATTENTION_EDGES as EDGES
 from attentest.statistics.group_means import MAX_ATTENTION_SPANS as SPANS
 from attentest.statistics.group_means import Group, Means, Measure, by_class, by_span, of_controls, reasons
@@ -88,3 +100,97 @@ def _of_untrained(rows: pd.DataFrame, values: pd.Series) -> pd.Series:
 
 def _exceeds(one: pd.Series, other: pd.Series) -> pd.Series:
     return (one > other).astype(np.float64).where(one.notna() & other.notna())
+
+
+OF_SEEDS = "in figures. Models are chosen on dev; the published code chose them on test"
+CONTROLS = (
+    "; in the groups of the controls, of an untrained model and one of shuffled labels against the base"
+)
+PERMUTED = "the base's own weights in random orders over its tokens"
+ORDERLESS = "It holds the set of weights fixed and breaks which token has which: they know no token."
+EXACT = "the strongest adversary: the furthest attention that changes the output by at most 0.01 (0.05 with a"
+EXACT += " query)"
+NO_ADVERSARY = f"{ONE_TOKEN}, the decision is not affine, or several classes make it too costly"
+
+CARDS: dict[str, Card] = {
+    "seed-variance/seed-jsd": Card(
+        measure="Divergence of attention between seeds",
+        formula=f"mean over texts of the median over other seeds of JSD(a_seed, a_base){CONTROLS}",
+        range=DIVERGENCE,
+        direction="higher: attention depends more on the luck of training",
+        null=f"the same for {PERMUTED}; none for the controls. {ORDERLESS}",
+        unit=NATS,
+        paper=PAPER,
+        section=OF_SEEDS,
+        undefined_when=ONE_TOKEN,
+    ),
+    "seed-variance/seed-tvd": Card(
+        measure="Change of output between seeds",
+        formula=f"mean over texts of the mean over other seeds of TVD(y_seed, y_base){CONTROLS}",
+        range=SHARE,
+        direction="higher: the answer depends more on the luck of training",
+        null="an untrained model against the base on the same texts; none for the controls",
+        unit=TVD,
+        paper=PAPER,
+        section=OF_SEEDS,
+        undefined_when=ONE_TOKEN,
+    ),
+    "seed-variance/seed-jsd-excess": Card(
+        measure="Divergence between seeds beyond that of shuffled weights",
+        formula=f"mean over texts of the median JSD over other seeds minus the mean JSD of {PERMUTED}",
+        range=DIFFERENCE,
+        direction="below 0: seeds agree on which tokens to attend to",
+        null="0",
+        unit=f"difference of {NATS}",
+        paper=PAPER,
+        section="ours",
+        undefined_when=ONE_TOKEN,
+    ),
+    "seed-variance/seed-jsd-ratio": Card(
+        measure="Divergence between seeds relative to what any attention could have",
+        formula="mean over texts of the median JSD over other seeds, divided by the JSD of all weight on the"
+        " token that has least",
+        range=SHARE,
+        direction="1: other seeds are as far away as attention can be",
+        null=f"the same for {PERMUTED}. {ORDERLESS}",
+        unit="share of the attainable divergence",
+        paper=PAPER,
+        section="ours",
+        undefined_when=ONE_TOKEN,
+    ),
+    "seed-variance/adversary-jsd": Card(
+        measure="Divergence of the strongest adversary, beside that of seeds",
+        formula=f"mean over texts of JSD(alpha, a_base) of {EXACT}",
+        range=DIVERGENCE,
+        direction="no evidence against attention unless well above what another seed does",
+        null="the divergence between seeds, of the same texts",
+        unit=NATS,
+        paper=PAPER,
+        section=f"{OF_SEEDS}; the exact adversary is ours",
+        undefined_when=NO_ADVERSARY,
+    ),
+    "seed-variance/adversary-beyond-seeds": Card(
+        measure="What the strongest adversary moves attention beyond another seed",
+        formula=f"mean over texts of the JSD of {EXACT}, minus the median JSD over other seeds",
+        range=DIFFERENCE,
+        direction="higher: adversaries do more than training anew does",
+        null="0",
+        unit=f"difference of {NATS}",
+        paper=PAPER,
+        section=OF_SEEDS,
+        undefined_when=NO_ADVERSARY,
+    ),
+    "seed-variance/share-beyond-seeds": Card(
+        measure="Share of texts whose adversary moves attention further than another seed",
+        formula=f"share of texts where the JSD of {EXACT} exceeds the median JSD over other seeds",
+        range=SHARE,
+        direction="higher: more texts on which an adversary says something",
+        null=f"the same for {PERMUTED} instead of the adversary. {ORDERLESS}",
+        unit="share of texts",
+        paper=PAPER,
+        section="ours",
+        undefined_when=NO_ADVERSARY,
+    ),
+}
+
+CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -11,6 +11,7 @@ import torch
 
 from attentest.evidence.permutation import permuted
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
+from attentest.experiments.seed_variance import ABOUT
 from attentest.experiments.shared.controls import controls
 from attentest.experiments.shared.distance_to_base import NAN, Base, other_seeds
 from attentest.experiments.shared.shown import places, shown
@@ -29,8 +30,8 @@ class SeedVariance(AbstractExperiment):
     is not copied. Of several classes, where an adversary takes linear programmes, `programmed` texts get one.
     """
 
-    name: ClassVar[str] = "seed-variance"
-    cite: ClassVar[str] = "wiegreffe2019attention"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
 
     others: int = 8

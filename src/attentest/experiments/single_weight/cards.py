@@ -128,4 +128,4 @@ def _divergences(ranking: str) -> dict[str, Card]:
     }
 
 
-SINGLE_WEIGHT_CARDS = {name: card for ranking in RANKINGS for name, card in _of_ranking(ranking).items()}
+CARDS: dict[str, Card] = {name: card for ranking in RANKINGS for name, card in _of_ranking(ranking).items()}

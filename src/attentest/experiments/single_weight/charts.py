@@ -8,6 +8,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from attentest.charts.figure import Figure
+from attentest.charts.flips import flip_tables
 from attentest.charts.histograms import histogram
 from attentest.charts.style import (
     FAINT,
@@ -138,3 +140,32 @@ def _bins(gaps: pd.Series, djs: pd.Series) -> Records:
     counts, _ = np.histogram(gaps[djs < -NOISE].clip(0, 1), bins=TWENTIETHS)
     spans = zip(TWENTIETHS[:-1], TWENTIETHS[1:], counts / max(int(djs.notna().sum()), 1), strict=True)
     return [{"group": POOLED, "from": low, "to": high, "share": share} for low, high, share in spans]
+
+
+FIGURES: tuple[Figure, ...] = (
+    Figure(
+        "djs",
+        "The largest weight removed, or another",
+        "Each dot a text: above zero, the output changes more without the item of the largest weight than"
+        " without a random other one. A large weight does more wherever it lies (dashed), so what counts"
+        " is the distance between the two lines.",
+        lambda rows, view, title: djs_scatter(rows, title=title, subtitle=view.subtitle),
+        redraws="SS-1: scatter of ΔJS against the gap of weights",
+    ),
+    Figure(
+        "negative",
+        "Where another item mattered more",
+        "The texts below zero, by how much larger the largest weight was: attention is wrong where they"
+        " lie far to the right.",
+        lambda rows, view, title: negative_gaps(rows, title=title, subtitle=view.subtitle),
+        redraws="SS-1: histogram of the gaps where ΔJS is negative",
+    ),
+    Figure(
+        "flips",
+        "Which of the two flips the decision",
+        "Blue: only the item on top of the ranking does; orange: only the random one. Where attention"
+        " says what decides, blue outweighs orange, and its null.",
+        lambda rows, view, title: flip_tables(view.findings, title=title, subtitle=view.subtitle),
+        redraws="SS-2: which of two removals flips the decision",
+    ),
+)

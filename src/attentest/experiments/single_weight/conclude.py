@@ -14,6 +14,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from attentest.experiments.description import Conclusion
+from attentest.experiments.single_weight import ABOUT
+from attentest.experiments.single_weight.cards import CARDS
 from attentest.statistics.group_means import Group, Means, Measure, by_class, by_span, of_controls
 from attentest.statistics.interval import over_seeds
 from attentest.statistics.record import Finding, ordered, seeds_as_json
@@ -119,3 +122,6 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """The two-sided exact p-value of so many discordant pairs on either side; 1 where there are none."""
     pairs = only_first + only_second
     return float(stats.binomtest(only_first, pairs, 0.5).pvalue) if pairs else 1.0
+
+
+CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -24,6 +24,7 @@ from attentest.evidence.removal.single import (
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.shared.common_columns import begun
 from attentest.experiments.shared.controls import AbstractBesideControls
+from attentest.experiments.single_weight import ABOUT
 from attentest.model.reader import readings
 from attentest.model.seam import AttentionModel, Reading
 
@@ -41,8 +42,8 @@ class SingleWeight(AbstractBesideControls):
     is the same where hidden states have changed places beneath the weights. NaN for one item.
     """
 
-    name: ClassVar[str] = "single-weight"
-    cite: ClassVar[str] = "serrano2019attention"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
 
     def ask(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:

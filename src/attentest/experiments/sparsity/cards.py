@@ -174,7 +174,7 @@ def _correlation(kind: str, against: str, outcome: str) -> Card:
     )
 
 
-SPARSITY_CARDS = {
+CARDS: dict[str, Card] = {
     "sparsity/attention-rate": rate_card(PAPER),
     **SPARSITY,
     **{f"sparsity/entropy-{name}": _entropy(name) for name in IMPORTANCE},

@@ -17,9 +17,12 @@ import pandas as pd
 from jaxtyping import Float, Shaped
 from scipy import stats
 
+from attentest.experiments.description import Conclusion
 from attentest.experiments.dispersion.conclude import NO_ATTENTION, NOT_SPREAD, SUPPORT, unranked
 from attentest.experiments.importance.conclude import NO_PARTNER, NULLS, larger_null
 from attentest.experiments.shared.attention_rate import chosen_rate
+from attentest.experiments.sparsity import ABOUT
+from attentest.experiments.sparsity.cards import CARDS
 from attentest.statistics.group_means import Group, Means, Measure, of_controls, reasons
 from attentest.statistics.interval import PerDraw, Weights, over_seeds, value_of
 from attentest.statistics.rank_agreement import kendalls
@@ -214,3 +217,6 @@ def _sweeps(
             across, up = (defined.pivot(index="id", columns="point", values=axis) for axis in axes)
             found.append(Sweep(across.index.to_numpy(), across.to_numpy(float), up.to_numpy(float)))
     return found, asked
+
+
+CONCLUSION = Conclusion(conclude, version=3, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -16,6 +16,7 @@ from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.experiments.dispersion.observe import NullDraws, agreements, entropy
 from attentest.experiments.shared.common_columns import begun
 from attentest.experiments.shared.controls import controls
+from attentest.experiments.sparsity import ABOUT
 from attentest.experiments.sparsity.conclude import LAMBDA, SOFTMAX, TWIN
 from attentest.model.batch import buckets
 from attentest.model.config import ModelConfig
@@ -34,8 +35,8 @@ class Sparsity(AbstractExperiment):
     projection brings about by itself.
     """
 
-    name: ClassVar[str] = "sparsity"
-    cite: ClassVar[str] = "meister2021sparse"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 2
 
     lambdas: str = "-1000 -100 -10 -3 -1 -0.3 0 0.3 0.6 0.8 0.9"

@@ -10,8 +10,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Shaped
 
+from attentest.experiments.description import Conclusion
 from attentest.experiments.performance import conclude as performance
 from attentest.experiments.shared.variants import scored
+from attentest.experiments.trained_adversary import ABOUT
+from attentest.experiments.trained_adversary.cards import CARDS
 from attentest.statistics.envelope import envelope_height, lower_envelope
 from attentest.statistics.group_means import CONTROLS, Group, Means, Measure, by_class, reasons
 from attentest.statistics.interval import PerDraw, Weights
@@ -145,3 +148,6 @@ def _planes(points: pd.DataFrame, name: str) -> list[Plane]:
 def _columns(table: pd.DataFrame, axis: str, names: Sequence[str]) -> pd.DataFrame:
     """A column a point, a row a text; an adversary of the sweep that is itself asked for stands twice."""
     return table.pivot(index="id", columns="subject", values=axis).reindex(columns=list(names))
+
+
+CONCLUSION = Conclusion(conclude, version=3, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -15,6 +15,7 @@ from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.experiments.shared.controls import controls
 from attentest.experiments.shared.distance_to_base import NAN, Base, other_seeds
 from attentest.experiments.shared.shown import places, shown
+from attentest.experiments.trained_adversary import ABOUT
 from attentest.experiments.trained_adversary.conclude import EXACT, LAMBDA, SEARCH
 from attentest.experiments.uniform_baseline.observe import UNIFORM, frozen_uniform
 from attentest.model.config import ModelConfig
@@ -35,8 +36,8 @@ class TrainedAdversary(AbstractExperiment):
     where it belongs to the meaning of lambda; what is observed is the true one.
     """
 
-    name: ClassVar[str] = "trained-adversary"
-    cite: ClassVar[str] = "wiegreffe2019attention"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
 
     lambdas: str = "0 1e-4 2e-4 5e-4 5.25e-4 8e-4 1e-3 2e-3 5e-3 1e-2"

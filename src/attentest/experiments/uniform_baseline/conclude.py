@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.description import Conclusion
 from attentest.experiments.performance import conclude as performance
+from attentest.experiments.shared.score_cards import SCORES, TITLES, UNDEFINED, UNITS, score_card
 from attentest.experiments.shared.variants import Contest, scored, seed_difference
+from attentest.experiments.shared.wiegreffe_pinter import (
+    PAPER,
+)
+from attentest.experiments.uniform_baseline import ABOUT
+from attentest.statistics.card import Card
 from attentest.statistics.group_means import CONTROLS
 from attentest.statistics.record import Finding, ordered
 
@@ -32,3 +39,39 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
             measure, "trained", ("uniform",), name=f"{measure}-lost", group="overall", null=null
         )
     return found
+
+
+OF_UNIFORM = "Table 2. Models are chosen on dev; the published code chose them on test"
+MODELS = "a group is a model: trained, uniform (weights of 1/T in training and test), and the controls"
+
+
+def _lost(measure: str) -> Card:
+    return Card(
+        measure=f"{TITLES[measure]} that uniform attention loses",
+        formula=f"{TITLES[measure]} of the trained model minus that of the same model trained and tested with"
+        " uniform attention, by seed; the interval is over seeds and texts, the same for both",
+        range=(-1.0, 1.0),
+        direction="0: the task does not need attention, and says little of whether attention explains",
+        null="the mean absolute difference between two seeds of the trained model: what means nothing",
+        unit=f"difference of {UNITS[measure]}",
+        paper=PAPER,
+        section=OF_UNIFORM,
+        undefined_when=UNDEFINED[measure],
+    )
+
+
+CARDS: dict[str, Card] = {
+    **{
+        f"uniform-baseline/{measure}": score_card(
+            measure,
+            whose="with and without uniform attention",
+            groups=MODELS,
+            paper=PAPER,
+            section=OF_UNIFORM,
+        )
+        for measure in SCORES
+    },
+    **{f"uniform-baseline/{measure}-lost": _lost(measure) for measure in SCORES},
+}
+
+CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=COLUMNS)

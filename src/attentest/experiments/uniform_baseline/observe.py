@@ -11,6 +11,7 @@ import numpy as np
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.experiments.shared.answers import answered
 from attentest.experiments.shared.controls import controls
+from attentest.experiments.uniform_baseline import ABOUT
 from attentest.model.config import ModelConfig
 from attentest.model.reader import readings
 
@@ -26,8 +27,8 @@ class UniformBaseline(AbstractExperiment):
     score that was chosen on the texts it is reported of is not one to compare.
     """
 
-    name: ClassVar[str] = "uniform-baseline"
-    cite: ClassVar[str] = "wiegreffe2019attention"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
 
     def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:

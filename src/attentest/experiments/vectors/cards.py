@@ -39,7 +39,7 @@ def _norm(when: str) -> Card:
     )
 
 
-VECTORS_CARDS: dict[str, Card] = {
+CARDS: dict[str, Card] = {
     "vectors/tau-gradient": _tau("gradient times input, attention held,", "4.1, on a sample of the texts"),
     "vectors/tau-loo": _tau("leave-one-out", "4.1, on a sample of the texts"),
     "vectors/max-weight-times-length": Card(

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from attentest.experiments.description import Conclusion
 from attentest.experiments.importance.conclude import UNRANKED
+from attentest.experiments.vectors import ABOUT
+from attentest.experiments.vectors.cards import CARDS
 from attentest.refusal import Refusal
 from attentest.statistics.group_means import Means, Measure, reasons
 from attentest.statistics.of_models import Measured, Number, of_models
@@ -133,3 +136,6 @@ def dev_scores(config: Mapping[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
         .rename(columns={"dev_score": "score"})
         .assign(**about, **width, scale=scale)
     )
+
+
+CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -18,6 +18,7 @@ from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.experiments.shared.common_columns import begun
 from attentest.experiments.shared.controls import UNTRAINED
 from attentest.experiments.shared.shown import shown
+from attentest.experiments.vectors import ABOUT
 from attentest.model.batch import IndexedSplit, buckets
 from attentest.model.config import ModelConfig
 from attentest.model.networks.decoder import distribution
@@ -43,8 +44,8 @@ class Vectors(AbstractExperiment):
     asked; 0 means all.
     """
 
-    name: ClassVar[str] = "vectors"
-    cite: ClassVar[str] = "jain2019attention"
+    name: ClassVar[str] = ABOUT.name
+    cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
 
     sample: int = 500

@@ -27,12 +27,13 @@ Draw = Callable[[pd.DataFrame, View, str], alt.LayerChart]
 
 @dataclass(frozen=True)
 class Figure:
-    """One kind of figure: its file's name, its title, what it shows, and who draws it."""
+    """One kind of figure: its file's name, its title, what it shows, who draws it, and what it redraws."""
 
     name: str
     title: str
     says: str
     draw: Draw
+    redraws: str = ""  # the published figure; empty where the figure is ours alone
 
 
 Figures = Mapping[str, tuple[Figure, ...]]  # of each experiment
