@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from attentest.charts.catalogue import to_svg
+from attentest.charts.style import to_svg
 from attentest.claims.criteria import CRITERIA
 from attentest.experiments.calibration import AUDITS, FALSE_SUPPORTS, QUESTIONS, SETTING, TRUE_SUPPORTS
 from attentest.experiments.calibration.charts import areas_chart, chosen, curves_chart, roc_chart

@@ -7,8 +7,7 @@ import altair as alt
 from reproduction_blocks import Block
 from reproduction_findings import FILTERS, Row, columns_of, finding, groups_of, rows_of, selected
 
-from attentest.charts.catalogue import to_svg
-from attentest.charts.style import INK, inline
+from attentest.charts.style import INK, inline, to_svg
 
 GREY, BLACK = "#8a8a8a", "#000000"
 NULL = "null"

@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("altair")
 
-from attentest.charts import catalogue as charts
 from attentest.experiments.communication import conclude as communication
 from attentest.refusal import Refusal
+from tests import every_chart as charts
 from tests.observed import concluded, one
 from tests.observed_communication import SIZES, communication_rows
 

@@ -9,10 +9,10 @@ import pytest
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-from attentest.charts import catalogue as charts
-from attentest.charts.curves import EPSILONS, MOST_POINTS
-from attentest.charts.style import PALETTE, POOLED
+from attentest.charts.style import MOST_POINTS, PALETTE, POOLED
+from attentest.experiments.adversary.charts import EPSILONS
 from attentest.refusal import Refusal
+from tests import every_chart as charts
 from tests.drawn import layers, spec, words
 
 FIGURES = {

@@ -10,8 +10,7 @@ import pytest
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-from attentest.charts import catalogue as charts
-from attentest.charts.catalogue import ModelPoint, context_scatter
+from attentest.charts.context import ModelPoint, context_scatter
 from attentest.compare.points import grid_points
 from attentest.compare.stored import Stored
 from attentest.experiments.frozen_adversary import conclude as frozen_adversary
@@ -19,6 +18,7 @@ from attentest.experiments.sparsity import conclude as sparsity
 from attentest.gallery.across import across
 from attentest.refusal import Refusal
 from attentest.studies.recipe import load_study
+from tests import every_chart as charts
 from tests.drawn import layers, spec
 from tests.gallery import put, put_corpus
 from tests.observed import concluded, one

@@ -11,9 +11,7 @@ import pytest
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-from attentest.charts import catalogue as charts
 from attentest.charts.diagram import MADE, WeighedText
-from attentest.charts.plane import SEEDS, SWEPT
 from attentest.charts.style import PALETTE
 from attentest.experiments.deception import conclude as deception
 from attentest.experiments.guided import conclude as guided
@@ -23,9 +21,11 @@ from attentest.experiments.seed_variance import conclude as seed_variance
 from attentest.experiments.single_weight import conclude as single_weight
 from attentest.experiments.single_weight.charts import A_SLICE, GAPS, NULL, OWN, SLICES
 from attentest.experiments.trained_adversary import conclude as trained_adversary
+from attentest.experiments.trained_adversary.charts import SEEDS, SWEPT
 from attentest.experiments.uniform_baseline import conclude as uniform
 from attentest.refusal import Refusal
 from attentest.statistics.envelope import lower_envelope
+from tests import every_chart as charts
 from tests.drawn import layers, spec, words
 from tests.gallery import deception_rows, hostile
 from tests.observed import concluded, one

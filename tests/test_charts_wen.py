@@ -13,7 +13,6 @@ from scipy import stats
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-from attentest.charts import catalogue as charts
 from attentest.charts.information import KINDS
 from attentest.charts.rank_groups import MADE, RankedText
 from attentest.compare.formats import FORMATS
@@ -32,6 +31,7 @@ from attentest.store.store import Store
 from attentest.studies.published import PublishedNumber, load_published
 from attentest.studies.recipe import load_study
 from attentest.terminal.comparisons import WIDTH, show_comparison
+from tests import every_chart as charts
 from tests.drawn import layers, words
 from tests.gallery import put, put_corpus
 from tests.observed import concluded, one

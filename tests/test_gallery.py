@@ -13,7 +13,7 @@ pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
 
-from attentest.charts.catalogue import to_svg
+from attentest.charts.style import to_svg
 from attentest.charts.training import Epoch, training_curve
 from attentest.cli.main import run
 from attentest.compare.points import grid_points

@@ -21,8 +21,8 @@ from attentest.studies.recipe import load_study, names
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "attentest"
 
-# What each part of the house may use; everything may use `refusal` and `notebook`. A dotted name is a part of its
-# own: what only lists experiments, or calibration, which audits models and is itself an experiment.
+# What each part of the house may use; everything may use `refusal` and `notebook`. A dotted name is a part of
+# its own: what only lists experiments, or calibration, which audits models and is itself an experiment.
 MAY_IMPORT = {
     "refusal": set(),
     "notebook": set(),
@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "model.training": {"constructed", "corpus", "model", "shapes", "statistics"},
     "fleet": {"corpus", "model", "model.training", "statistics"},
     "evidence": {"corpus", "foreign", "model", "model.training", "shapes"},
-    "charts": {"experiments", "statistics"},
+    "charts": {"statistics"},
     "experiments": {
         *("charts", "corpus", "evidence", "foreign", "model", "model.training", "shapes", "statistics"),
     },
@@ -50,21 +50,25 @@ MAY_IMPORT = {
         *("foreign", "model", "model.training", "statistics"),
     },
     "experiments.calibration": {
-        *("auditing", "charts", "claims", "constructed", "corpus", "experiments", "foreign", "model"),
+        *("charts", "claims", "constructed", "corpus", "experiments", "foreign", "model"),
         "statistics",
     },
-    "experiments.cards": {"claims", "experiments", "experiments.calibration", "statistics"},
-    "experiments.catalogue": {"experiments", "experiments.calibration", "statistics"},
-    "experiments.observers": {"experiments", "experiments.calibration"},
-    "charts.catalogue": {"charts", "experiments", "experiments.calibration"},
+    "experiments.calibration.observe": {
+        *("auditing", "corpus", "experiments", "experiments.calibration", "model"),
+    },
+    "experiments.cards": {"claims", "experiments.catalogue", "statistics"},
+    "experiments.catalogue": {"experiments", "experiments.calibration"},
+    "experiments.observers": {"experiments", "experiments.calibration.observe"},
+    "experiments.figures": {"charts", "experiments.catalogue"},
     "bench": {
         *("bench.engine", "claims", "corpus", "experiments", "experiments.catalogue"),
         *("experiments.observers", "fleet", "model", "model.training", "statistics", "store", "studies"),
     },
     "compare": {"claims", "experiments", "experiments.catalogue", "statistics", "store", "studies"},
     "gallery": {
-        *("charts", "charts.catalogue", "claims", "compare", "experiments", "experiments.calibration"),
-        *("experiments.cards", "experiments.catalogue", "references", "statistics", "store", "studies"),
+        *("charts", "claims", "compare", "experiments", "experiments.calibration"),
+        *("experiments.cards", "experiments.catalogue", "experiments.figures", "references", "statistics"),
+        *("store", "studies"),
     },
     "terminal": {"bench.engine", "compare", "gallery", "statistics", "store"},
     "auditing.page": {"gallery"},
@@ -112,6 +116,61 @@ def test_imports_only_run_downhill_and_no_allowance_is_unused(part):
     assert files and used == MAY_IMPORT[part] - {"refusal", "notebook"}
 
 
+def test_no_part_uses_itself_by_way_of_others():
+    def below(part, seen):
+        for used in MAY_IMPORT[part] - seen:
+            seen.add(used)
+            below(used, seen)
+        return seen
+
+    assert not [part for part in MAY_IMPORT if part in below(part, set())]
+
+
+# By the names of files: these never import torch, nor anything of ours that does.
+TORCH_FREE = re.compile(
+    r"(corpus|statistics|claims|store|compare|gallery|charts|terminal|studies|findings|web)(\.|$)"
+    r"|experiments\.(catalogue|cards|figures|description)$"
+    r"|experiments\.\w+\.(conclude|charts|cards)$"
+    r"|experiments\.(?!shared)\w+$(?<!observers)(?<!contract)"
+)
+
+
+def uses_of(modules):
+    """Of each module, by its path, what it imports; a name that is no module is the module it is in."""
+    known = dict(modules)
+    found = {}
+    for module, path in known.items():
+        names = imports(path) | (outside(path) & {"torch"})
+        whole = (name if name in known or name == "torch" else name.rpartition(".")[0] for name in names)
+        found[module] = {name for name in whole if name}
+    return found
+
+
+def outside(path):
+    """The packages of others that a file imports."""
+    nodes = [node for node in ast.walk(ast.parse(path.read_text()))]
+    direct = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    return {
+        name.split(".")[0]
+        for name in direct | {n.module for n in nodes if isinstance(n, ast.ImportFrom)}
+        if name
+    }
+
+
+def reaches_torch(module, uses, seen=frozenset()):
+    """Whether importing it imports torch, packages on the way included."""
+    parents = {module.rsplit(".", depth)[0] for depth in range(1, module.count(".") + 1)}
+    then = (uses.get(module, set()) | parents) - seen
+    return "torch" in then or any(reaches_torch(name, uses, seen | then | {module}) for name in then)
+
+
+def test_what_must_be_free_of_torch_is():
+    uses = uses_of(modules())
+    free = [module for module in uses if TORCH_FREE.match(module)]
+    assert len(free) > 150 and not [module for module in free if reaches_torch(module, uses)]
+    assert reaches_torch("model.seam", uses) and reaches_torch("experiments.permutation.observe", uses)
+
+
 def test_every_part_of_the_house_is_in_the_table():
     assert {part_of(module) for module, _ in modules()} == set(MAY_IMPORT)
 
@@ -138,7 +197,7 @@ GALLERY += ["attentest.gallery.extra", "attentest.gallery.folder", "attentest.cl
 GALLERY += ["attentest.gallery.export", "attentest.store.importing", "attentest.cli.store"]
 GALLERY += ["attentest.experiments.calibration.table", "attentest.claims.calibrated"]
 GALLERY += ["attentest.web.server", "attentest.web.site", "attentest.cli.serve"]
-DRAWN = ["attentest.charts.catalogue", "attentest.gallery.site"]  # these need the extra `web`, too
+DRAWN = ["attentest.experiments.figures", "attentest.gallery.site"]  # these need the extra `web`, too
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ pytest.importorskip("altair")
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
 
-from attentest.charts.catalogue import MainNumber, main_numbers, to_svg
+from attentest.charts.overview import MainNumber, main_numbers
+from attentest.charts.style import to_svg
 from attentest.claims import claims
 from attentest.claims.claims import Claim, corrected, verdict
 from attentest.cli.main import run

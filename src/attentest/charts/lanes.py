@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -15,23 +14,17 @@ import pandas as pd
 from attentest.charts.style import (
     FAINT,
     INK,
-    PALETTE,
     RULE,
     WIDTH,
     Records,
     framed,
     inline,
     nothing,
-    require,
-    trained,
 )
-from attentest.experiments.importance.conclude import NULLS
-from attentest.experiments.sparsity.conclude import LAMBDA, SOFTMAX, TWIN
 from attentest.statistics.density import density, finite
 
 Importance = Literal["gradient", "loo"]
 IMPORTANCES = {"gradient": "gradient importance", "loo": "leave-one-out importance"}
-TARGETS = {"inputs": "words", "hidden": "hidden states"}
 HEIGHT = 38  # points for a lane
 
 
@@ -45,72 +38,7 @@ class Lane:
     colour: str
 
 
-def sparsity_entropies(
-    rows: pd.DataFrame, importance: Importance = "gradient", *, title: str = "", subtitle: str = ""
-) -> alt.LayerChart:
-    """How spread importance is over the words of a text, a lane a projection, sparser ones below (ME-2)."""
-    column = f"entropy_{importance}"
-    require(rows, "subject", "lambda", column)
-    lanes = [
-        Lane(said, _of(rows, name, column), _of(rows, twin, column), PALETTE[0 if name == "trained" else 1])
-        for name, (said, twin) in _models(rows).items()
-    ]
-    axis = f"normalised entropy of the {IMPORTANCES[importance]} of words"
-    return _drawn(lanes, rows, axis, (0.0, 1.0), "untrained models with the same projection", title, subtitle)
-
-
-def inputs_and_states(
-    rows: pd.DataFrame, importance: Importance = "gradient", *, title: str = "", subtitle: str = ""
-) -> alt.LayerChart:
-    """Whether attention ranks words or hidden states, over all tokens and over those with weight (ME-4)."""
-    columns = {
-        (target, where): f"tau_{target}_{importance}{where}"
-        for where in ("", "_support")
-        for target in TARGETS
-    }
-    require(rows, "subject", *columns.values())
-    texts = trained(rows)
-    lanes = [
-        Lane(
-            f"{TARGETS[target]}{', where attention has weight' if where else ''}",
-            texts[column] if len(texts) else pd.Series(dtype=float),
-            _null(texts, target, importance, where),
-            PALETTE[list(TARGETS).index(target)],
-        )
-        for (target, where), column in columns.items()
-    ]
-    axis = f"Kendall's τ-b of attention and {IMPORTANCES[importance]}"
-    return _drawn(lanes, texts, axis, (-1.0, 1.0), "weights that do not match the words", title, subtitle)
-
-
-def _null(texts: pd.DataFrame, target: str, importance: str, where: str) -> pd.Series | None:
-    """The larger of the two nulls; rows of the first edition have one; the gradient of words has none."""
-    named = f"{target}_{importance}{where}"
-    known = [texts[f"{null}_tau_{named}"] for null in NULLS if f"{null}_tau_{named}" in texts]
-    if known:
-        return max(known, key=lambda null: np.nan_to_num(null.mean(), nan=-2.0))
-    column = f"null_tau_{importance}{where}"
-    return None if (target, importance) == ("inputs", "gradient") or column not in texts else texts[column]
-
-
-def _models(rows: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """The models of a sweep by their subjects, the least sparse first: what each is called, and its twin."""
-    known = rows.drop_duplicates("subject") if len(rows) else rows.reindex(columns=["subject", "lambda"])
-    found = []
-    for subject, number in zip(known["subject"], known["lambda"].astype(float), strict=True):
-        twin = TWIN.strip() if subject == "trained" else TWIN + subject
-        if subject in ("trained", SOFTMAX) or subject.startswith(LAMBDA):
-            said = "the model itself" if math.isnan(number) else f"λ = {number:g}"
-            found.append((number if number == number else -math.inf, subject, said, twin))
-    named = {SOFTMAX: "softmax"}
-    return {subject: (named.get(subject, said), twin) for _, subject, said, twin in sorted(found)}
-
-
-def _of(rows: pd.DataFrame, subject: str, column: str) -> pd.Series:
-    return rows.loc[rows["subject"] == subject, column] if len(rows) else pd.Series(dtype=float)
-
-
-def _drawn(
+def drawn_lanes(
     lanes: Sequence[Lane],
     rows: pd.DataFrame,
     axis: str,
@@ -119,6 +47,7 @@ def _drawn(
     title: str,
     subtitle: str,
 ) -> alt.LayerChart:
+    """The lanes one below the other, each with its quartiles and the median of its null."""
     there = [lane for lane in lanes if len(finite(lane.values))]
     if not there:
         return nothing("No text has a number to show.", title, subtitle)

@@ -10,72 +10,11 @@ import altair as alt
 import pandas as pd
 
 from attentest.charts.style import FAINT, INK, PALETTE, Records, framed, inline, nothing, require
-from attentest.experiments.deception.conclude import PENALISED
-from attentest.experiments.guided.conclude import GUIDED_BY
 
 NUMBERS = ("estimate", "low", "high", "null")
 LANE, GAP = 15, 18  # points of height for a measure, and between models
 CONTROLS = {"untrained": "never trained", "shuffled labels": "trained on shuffled labels"}
 READS = "dots: estimates, lines: 95 % intervals, black bars: the null"
-GUIDES = {
-    "uniform": "by uniform weights",
-    "own": "by weights of its own",
-    "base": "by the base model's weights",
-    "adversary": "by a trained adversary's weights",
-    "untrained": "by an untrained model's weights",
-    "shuffled labels": "by weights learnt from shuffled labels",
-}
-
-
-def uniform_scores(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
-    """How well the model does with its attention, and trained anew with all weights alike (WP-1)."""
-    groups = {"trained": "its own attention", "uniform": "uniform attention", **CONTROLS}
-    scores = {"f1": "F1", "accuracy": "accuracy", "auc": "ROC-AUC"}
-    return points(findings, scores, groups, "score, the higher the better", title, subtitle)
-
-
-def uniform_losses(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
-    """What uniform attention costs, beside what another seed would (WP-1)."""
-    lost = {"f1-lost": "F1", "accuracy-lost": "accuracy", "auc-lost": "ROC-AUC"}
-    axis = "score lost, right of zero: attention was needed"
-    return points(findings, lost, {"overall": "own less uniform"}, axis, title, subtitle, (0.0,))
-
-
-def guide_scores(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
-    """How well a token-wise MLP does under each model's weights, beside the models themselves (WP-3)."""
-    groups = {"trained": "the base model itself", "trained adversary": "its adversary itself", **_guides()}
-    scores = {"f1": "F1", "accuracy": "accuracy"}
-    return points(findings, scores, groups, "score, the higher the better", title, subtitle)
-
-
-def guide_gains(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
-    """What each guide is worth beyond uniform weights, beside an untrained model's weights (WP-3)."""
-    gains = {"f1-beyond-uniform": "F1", "accuracy-beyond-uniform": "accuracy"}
-    axis = "score beyond uniform weights, right of zero: better"
-    return points(findings, gains, _guides(), axis, title, subtitle, (0.0,))
-
-
-def _guides() -> dict[str, str]:
-    return {GUIDED_BY + name: said for name, said in GUIDES.items()}
-
-
-def deception_scores(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
-    """Attention on the impermissible words, and answers with and without it, by penalty (PR)."""
-    asked = {
-        "mass": "attention on the impermissible words",
-        "accuracy": "accuracy",
-        "accuracy-zeroed": "accuracy, that attention zeroed",
-        "accuracy-renormalised": "accuracy, zeroed and renormalised",
-    }
-    swept = {group for group in findings.get("group", ()) if group.startswith(PENALISED) and "," not in group}
-    by_penalty = sorted(swept, key=lambda group: float(group.removeprefix(PENALISED)))
-    groups = {
-        "overall": "no penalty",
-        **{group: f"penalty λ = {group.removeprefix(PENALISED)}" for group in by_penalty},
-        "anonymised": "without the words",
-        **CONTROLS,
-    }
-    return points(findings, asked, groups, "share", title, subtitle, (0.0, 1.0))
 
 
 def points(

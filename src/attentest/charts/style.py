@@ -22,6 +22,7 @@ PALETTE = ("#43406b", "#d15a00", "#27f77d", "#56b4e9", "#cc79a7", "#f0e442", "#0
 LIGHT = {"#27f77d", "#56b4e9", "#cc79a7", "#f0e442"}  # on these, lines must be dark
 INK, FAINT, RULE = "#222222", "#6b6b6b", "#d9d9d9"
 WIDTH, HEIGHT = 480, 280
+MOST_POINTS = 2000  # of a scatter; more would neither be seen nor load
 POOLED = "all texts"
 CLIP = re.compile(r"""(?:(?<=id=")|(?<=url\(#))clip\d+(?=[")])""")
 

@@ -9,7 +9,6 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from attentest.charts.histograms import VARIANTS
 from attentest.charts.style import (
     FAINT,
     INK,
@@ -26,55 +25,11 @@ from attentest.charts.style import (
     lacks,
     nothing,
     require,
-    trained,
 )
 from attentest.statistics.density import SPANS, Violin, violins
 
 LANE = 28  # points of height for one class in one span
 FILLED = 0.9  # of a span's height is for violins, the rest keeps the spans apart
-
-
-def permutation_violins(
-    rows: pd.DataFrame,
-    *,
-    title: str = "",
-    subtitle: str = "",
-    classes: Sequence[str] | None = None,
-    pooled: bool = False,
-) -> alt.LayerChart:
-    """How the output moves when attention is shuffled over the tokens, by largest weight (JW-4)."""
-    x = alt.X(
-        field="x",
-        type="quantitative",
-        title="median change of output over permutations of attention",
-        scale=alt.Scale(domain=[-0.05, 1.05], nice=False),
-    )
-    why = "No text has a median change of output: a text of one token cannot be permuted."
-    return by_largest_weight(trained(rows), "median_change", x, why, title, subtitle, classes, pooled)
-
-
-def adversary_violins(
-    rows: pd.DataFrame,
-    variant: str = "exact",
-    epsilon: float = 0.01,
-    *,
-    title: str = "",
-    subtitle: str = "",
-    classes: Sequence[str] | None = None,
-    pooled: bool = False,
-) -> alt.LayerChart:
-    """How far attention can move while the output stays within epsilon, by largest weight (JW-5)."""
-    said = VARIANTS.get(variant, variant)
-    x = alt.X(
-        field="x",
-        type="quantitative",
-        title=f"ε-max JSD at ε = {epsilon:g} ({said})",
-        scale=alt.Scale(domain=[-0.05, 0.7], nice=False),
-        axis=alt.Axis(values=[tenth / 10 for tenth in range(8)]),
-    )
-    why = f"No text has an ε-max JSD here: {said}."
-    column = f"{variant}@{epsilon:g}"
-    return by_largest_weight(trained(rows), column, x, why, title, subtitle, classes, pooled)
 
 
 def by_largest_weight(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from attentest.charts.catalogue import ModelPoint, context_scatter
+from attentest.charts.context import ModelPoint, context_scatter
 from attentest.compare.points import GridPoint
 from attentest.gallery.pictures import Picture, picture
 from attentest.studies.recipe import Study

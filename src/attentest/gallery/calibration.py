@@ -13,10 +13,10 @@ from typing import Any
 
 import pandas as pd
 
-from attentest.charts.catalogue import areas_chart, curves_chart, roc_chart
 from attentest.claims.calibrated import CRITERIA, TESTS, margins
 from attentest.compare.stored import Stored
 from attentest.experiments.calibration import NAME, QUESTIONS
+from attentest.experiments.calibration.charts import areas_chart, curves_chart, roc_chart
 from attentest.experiments.calibration.known_tests import KNOWN
 from attentest.experiments.calibration.ranking import with_ranks
 from attentest.experiments.calibration.rows import AUDIT, KNOBS, rows_of

@@ -10,8 +10,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from attentest.charts.catalogue import svg_of
 from attentest.charts.figure import View
+from attentest.charts.style import svg_of
 from attentest.compare.points import GridPoint
 from attentest.compare.stored import StoredFinding
 from attentest.experiments.figures import FIGURES

@@ -18,7 +18,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from attentest.charts.catalogue import MainNumber, main_numbers, to_svg
+from attentest.charts.overview import MainNumber, main_numbers
+from attentest.charts.style import to_svg
 from attentest.compare.pairs import count
 from attentest.compare.points import GridPoint, grid_points, told_apart
 from attentest.compare.stored import Stored

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from attentest.charts.catalogue import flatness_scatter, rank_groups, tau_boxes
+from attentest.charts.rank_groups import rank_groups
+from attentest.charts.settings import flatness_scatter, tau_boxes
 from attentest.compare.over_settings import flatness, trainings
 from attentest.compare.points import GridPoint
 from attentest.gallery.pictures import Picture, picture

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from attentest.charts.catalogue import to_svg, zero_and_renormalise
+from attentest.charts.diagram import zero_and_renormalise
+from attentest.charts.style import to_svg
 from attentest.compare.formats import FORMATS, SUFFIXES, tables
 from attentest.compare.points import GridPoint
 from attentest.compare.stored import Stored

@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
+import altair as alt
+import pandas as pd
+
 from attentest.charts.figure import Figure
-from attentest.charts.points import deception_scores
+from attentest.charts.points import CONTROLS, points
+from attentest.experiments.deception.conclude import PENALISED
+
+
+def deception_scores(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
+    """Attention on the impermissible words, and answers with and without it, by penalty (PR)."""
+    asked = {
+        "mass": "attention on the impermissible words",
+        "accuracy": "accuracy",
+        "accuracy-zeroed": "accuracy, that attention zeroed",
+        "accuracy-renormalised": "accuracy, zeroed and renormalised",
+    }
+    swept = {group for group in findings.get("group", ()) if group.startswith(PENALISED) and "," not in group}
+    by_penalty = sorted(swept, key=lambda group: float(group.removeprefix(PENALISED)))
+    groups = {
+        "overall": "no penalty",
+        **{group: f"penalty λ = {group.removeprefix(PENALISED)}" for group in by_penalty},
+        "anonymised": "without the words",
+        **CONTROLS,
+    }
+    return points(findings, asked, groups, "share", title, subtitle, (0.0, 1.0))
+
 
 FIGURES: tuple[Figure, ...] = (
     Figure(

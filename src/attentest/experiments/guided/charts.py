@@ -2,8 +2,40 @@
 
 from __future__ import annotations
 
+import altair as alt
+import pandas as pd
+
 from attentest.charts.figure import Figure
-from attentest.charts.points import guide_gains, guide_scores
+from attentest.charts.points import points
+from attentest.experiments.guided.conclude import GUIDED_BY
+
+GUIDES = {
+    "uniform": "by uniform weights",
+    "own": "by weights of its own",
+    "base": "by the base model's weights",
+    "adversary": "by a trained adversary's weights",
+    "untrained": "by an untrained model's weights",
+    "shuffled labels": "by weights learnt from shuffled labels",
+}
+
+
+def guide_scores(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
+    """How well a token-wise MLP does under each model's weights, beside the models themselves (WP-3)."""
+    groups = {"trained": "the base model itself", "trained adversary": "its adversary itself", **_guides()}
+    scores = {"f1": "F1", "accuracy": "accuracy"}
+    return points(findings, scores, groups, "score, the higher the better", title, subtitle)
+
+
+def guide_gains(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
+    """What each guide is worth beyond uniform weights, beside an untrained model's weights (WP-3)."""
+    gains = {"f1-beyond-uniform": "F1", "accuracy-beyond-uniform": "accuracy"}
+    axis = "score beyond uniform weights, right of zero: better"
+    return points(findings, gains, _guides(), axis, title, subtitle, (0.0,))
+
+
+def _guides() -> dict[str, str]:
+    return {GUIDED_BY + name: said for name, said in GUIDES.items()}
+
 
 FIGURES: tuple[Figure, ...] = (
     Figure(

@@ -2,8 +2,45 @@
 
 from __future__ import annotations
 
+import altair as alt
+import pandas as pd
+
 from attentest.charts.figure import Figure
-from attentest.charts.information import ablation_flatness, ablation_losses, ablation_scores, ablation_taus
+from attentest.charts.information import OVERALL, TAUS, other_groups
+from attentest.charts.points import points
+
+
+def ablation_taus(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
+    """Agreement of attention and information in the model, its siblings and the controls (WE-2 to WE-4)."""
+    taus = {name: TAUS[name] for name in ("tau", "tau-joint")}
+    groups = OVERALL | other_groups(findings)
+    return points(findings, taus, groups, "τ of information and attention", title, subtitle, (0.0, 1.0))
+
+
+def ablation_losses(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
+    """What each sibling loses of the model's agreement, seed by seed (WE-2 to WE-4)."""
+    lost = {"tau-lost": "τ lost", "tau-lost-shared": "τ lost over the ranks that both have"}
+    axis = "τ of the model less τ of the other"
+    return points(findings, lost, other_groups(findings), axis, title, subtitle, (0.0,))
+
+
+def ablation_flatness(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
+    """How flat the attention of each model is, and its largest weight (WE-4, WE-5)."""
+    flat = {"attention-entropy": "entropy of attention, normalised", "max-attention": "largest weight"}
+    return points(findings, flat, OVERALL | other_groups(findings), "share", title, subtitle, (0.0, 1.0))
+
+
+def ablation_scores(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
+    """How well each model answers, and how far output and attention are from the model's own (WE-3)."""
+    asked = {
+        "accuracy": "accuracy",
+        "output-tvd": "output apart (total variation)",
+        "attention-jsd": "attention apart (JSD, nats)",
+    }
+    return points(
+        findings, asked, OVERALL | other_groups(findings), "share, or nats", title, subtitle, (0.0, 1.0)
+    )
+
 
 FIGURES: tuple[Figure, ...] = (
     Figure(

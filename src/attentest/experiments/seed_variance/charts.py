@@ -8,10 +8,10 @@ from typing import Literal
 import altair as alt
 import pandas as pd
 
-from attentest.charts.curves import MOST_POINTS
 from attentest.charts.figure import Figure
 from attentest.charts.style import (
     FAINT,
+    MOST_POINTS,
     Records,
     classed,
     counted,
