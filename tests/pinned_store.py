@@ -32,6 +32,7 @@ STUDIES = tuple(str(FOLDER / f"{name}.toml") for name in ("pinned", "pinned-ques
 CUT = {"babi-1-simulated": 16}  # corpora without a parameter for their size, and texts of each split
 PROSE = ("says", "heads", "title", "name", "direction", "command")  # fields of what a page takes
 IDENTIFIER = re.compile(r"[a-z0-9@.,=()/+_-]+")
+PART = "bilstm"  # the encoder whose models' pages are looked at more often than all
 LEFT_OUT = ("model.safetensors",)
 SAME = {"written": "2000-01-01T00:00:00+00:00", "host": "pinned", "torch": "pinned", "seconds": 1.0}
 
@@ -64,6 +65,24 @@ def corpora_of(url, other):
     for key in store.done():
         if store.about(key)["stage"] == "corpus":
             shutil.copytree(Path(url) / "cells" / key, Path(other) / "cells" / key)
+    return str(other)
+
+
+def part_of(url, other, encoder):
+    """A store at `other` with the findings of one encoder's models and whatever they were made from."""
+    store = Store(url)
+    cells = {key: store.cell(key) for key in store.done()}
+    wanted = {
+        key
+        for key, cell in cells.items()
+        if cell.config.get("encoder") == encoder and cell.stage == "finding"
+    }
+    more = wanted
+    while more:
+        more = {key for one in more for key in cells[one].inputs.values()} - wanted
+        wanted |= more
+    for key in wanted:
+        shutil.copytree(Path(url) / "cells" / key, Path(other) / "cells" / key)
     return str(other)
 
 
@@ -174,7 +193,7 @@ def _pack(url):
 
 
 def written_pages():
-    """What the pages of the stored archive showed when it was made."""
+    """What the pages showed when the archive was made: of the whole store, and of the models of `PART`."""
     return json.loads(lzma.decompress(PAGES.read_bytes()))
 
 
@@ -187,7 +206,9 @@ def main():
             run_studies(made)
             _pack(made)
         url = unpack(Path(folder) / "unpacked")
-        shown = json.dumps(pages_of(url), indent=0, sort_keys=True, ensure_ascii=False)
+        part = part_of(url, f"{folder}/part", PART)
+        shown = {"whole": pages_of(url), "part": pages_of(part)}
+        shown = json.dumps(shown, indent=0, sort_keys=True, ensure_ascii=False)
         PAGES.write_bytes(lzma.compress(shown.encode()))
 
 

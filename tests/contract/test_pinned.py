@@ -152,12 +152,25 @@ def test_rows_of_every_experiment_made_anew_are_the_stored_ones(url, store, tmp_
     assert {*fresh.done()} == {*store.done()}
 
 
-def test_pages_show_the_same_numbers(url, monkeypatch):
-    """Drawings are left out, which takes a third of the time: what they draw is in the data of the page."""
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Drawings are left out, which take a third of the time: what they draw is in the data of the page."""
     pytest.importorskip("jinja2")
     drawing = pytest.importorskip("vl_convert")
     monkeypatch.setattr(drawing, "vegalite_to_svg", lambda *args, **kwargs: "<svg/>")
-    shown, written = pinned_store.pages_of(url), pinned_store.written_pages()
+
+
+def check_pages(shown, written):
     assert [*shown] == [*written]
     for name, page in written.items():
         assert shown[name] == page, name
+
+
+def test_pages_of_some_models_show_the_same_numbers(url, undrawn, tmp_path):
+    part = pinned_store.part_of(url, tmp_path, pinned_store.PART)
+    check_pages(pinned_store.pages_of(part), pinned_store.written_pages()["part"])
+
+
+@pytest.mark.slow
+def test_pages_of_every_model_show_the_same_numbers(url, undrawn):
+    check_pages(pinned_store.pages_of(url), pinned_store.written_pages()["whole"])
