@@ -22,7 +22,7 @@ from attentest.bench.corpora import corpus_cell
 from attentest.bench.verbs import run_study
 from attentest.corpus.catalogue import load_corpus
 from attentest.corpus.files import to_files
-from attentest.report.site import build
+from attentest.gallery.site import build
 from attentest.store.store import Store
 
 FOLDER = Path(__file__).parent / "data" / "pinned"

@@ -21,18 +21,18 @@ import altair
 import vl_convert
 
 from attentest.bench.conclusion import generator
-from attentest.experiments.catalogue import EXPERIMENTS
-from attentest.findings.cards import CARDS, card
-from attentest.findings.claims import Claim, verdict
-from attentest.findings.conclusions import CONCLUSIONS
-from attentest.findings.record import COLUMNS, to_frame
+from attentest.claims.claims import Claim, verdict
+from attentest.compare.points import GridPoint
+from attentest.compare.stored import Stored, StoredFinding
+from attentest.experiments.cards import CARDS, card
+from attentest.experiments.catalogue import CONCLUSIONS
+from attentest.experiments.observers import EXPERIMENTS
+from attentest.gallery.pages import Section
+from attentest.gallery.pictures import FIGURES
+from attentest.gallery.rows import PointRows
+from attentest.gallery.sections import point_page
 from attentest.refusal import Refusal
-from attentest.report.pages import Section
-from attentest.report.pictures import FIGURES
-from attentest.report.points import GridPoint
-from attentest.report.rows import PointRows
-from attentest.report.sections import point_page
-from attentest.report.stored import Stored, StoredFinding
+from attentest.statistics.record import COLUMNS, to_frame
 from attentest.store.store import Store
 from tests import pinned_store
 

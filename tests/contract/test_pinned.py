@@ -15,7 +15,7 @@ import pytest
 
 from attentest.bench.conclusion import conclude
 from attentest.bench.plan import Planner
-from attentest.experiments.catalogue import EXPERIMENTS
+from attentest.experiments.observers import EXPERIMENTS
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet, to_parquet

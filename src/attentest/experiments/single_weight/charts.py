@@ -92,7 +92,7 @@ def flip_tables(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") 
         opacity=alt.Opacity(field="percent", type="quantitative", scale=warmth, legend=None),
     )
     layers = [ground, *written(words, across, down)]
-    return framed(layers, title, subtitle, *_said(found, there[0]), height=200, width=560)
+    return framed(layers, title, subtitle, *_counts_said(found, there[0]), height=200, width=560)
 
 
 def _headings(found: Found, ranking: str, x: float) -> Iterator[Word]:
@@ -105,7 +105,7 @@ def _headings(found: Found, ranking: str, x: float) -> Iterator[Word]:
     yield from (Word(x + column + 0.5, -0.15, said) for column, said in enumerate(COLUMNS))
 
 
-def _said(found: Found, ranking: str) -> Iterator[str]:
+def _counts_said(found: Found, ranking: str) -> Iterator[str]:
     first = found[f"both-flip-{ranking}"]
     n, seeds = int(first["n"]), int(first["seeds"])
     yield f"percent of texts, n = {n:,}" + (f" over {seeds} seeds" if seeds > 1 else "")
