@@ -18,7 +18,7 @@ from attentest.corpus.catalogue import CORPORA, load_corpus
 from attentest.corpus.fetch.archive import Archive
 from attentest.corpus.preparation import Preparation, prepare
 from attentest.corpus.readers import babi, imdb, newsgroups, sst
-from attentest.corpus.single import one_review
+from attentest.corpus.single import reviews
 from attentest.refusal import Refusal
 
 TREES = {
@@ -334,29 +334,37 @@ def test_one_review_is_what_the_corpus_has_or_would_have_outside_its_sample(kind
     everything = {example.id: example for split in whole.splits().values() for example in split}
     assert len(inside) == 48 and len(everything) == 80 and inside.items() <= everything.items()
     for id, example in everything.items():
-        assert one_review(id, tmp_path) == example
-    assert one_review("test/neg/7_1", tmp_path).tokens[:5] == ("one", "two", "three", "four", "qqq")
+        assert reviews([id], tmp_path) == {id: example}
+    assert reviews(everything, tmp_path) == everything
+    tokens = reviews(["test/neg/7_1"], tmp_path)["test/neg/7_1"].tokens
+    assert tokens[:5] == ("one", "two", "three", "four", "qqq")
 
 
 @pytest.mark.parametrize(
     "name", ["test/neg/231_2", "neg/231_1", "231_1", "aclImdb/test/neg/231_1", "test/neg/231_1.txt", ".*", ""]
 )
-def test_a_review_that_is_not_in_the_archive_is_refused(name, tmp_path):
+def test_a_review_that_is_not_in_the_archive_is_not_found(name, tmp_path):
     (tmp_path / "imdb").mkdir()
-    packed(".tar.gz", tmp_path / "imdb", REVIEWS)
+    longer = {key: 3 * f"{text} again and again. " for key, text in REVIEWS.items()}
+    packed(".tar.gz", tmp_path / "imdb", longer)
+    assert reviews([name, "test/neg/231_1"], tmp_path).keys() == {"test/neg/231_1"}
+
+
+def test_a_review_that_the_corpus_leaves_out_is_not_found_and_without_an_archive_all_are_refused(tmp_path):
+    (tmp_path / "imdb").mkdir()
     with pytest.raises(
-        Refusal, match=r"^review '.*': got no review of that id in .*a\.tar\.gz.*Check the id"
+        Refusal, match=r"'test/neg/231_1': got no files of IMDB in .*aclImdb_v1\.tar\.gz.*ATTENTEST_DATA"
     ):
-        one_review(name, tmp_path)
-
-
-def test_a_review_that_the_corpus_leaves_out_or_without_an_archive_is_refused(tmp_path):
-    (tmp_path / "imdb").mkdir()
-    with pytest.raises(Refusal, match=r"got no files of IMDB in .*aclImdb_v1\.tar\.gz.*ATTENTEST_DATA"):
-        one_review("test/neg/231_1", tmp_path)
+        reviews(["test/neg/231_1"], tmp_path)
     packed(".zip", tmp_path / "imdb", enough("imdb") | {"test/neg/99_1.txt": "short"})
-    with pytest.raises(Refusal, match=r"text 'test/neg/99_1': got 6 tokens or fewer"):
-        one_review("test/neg/99_1", tmp_path)
+    assert reviews(["test/neg/99_1", "test/neg/7_1"], tmp_path).keys() == {"test/neg/7_1"}
+
+
+def test_a_damaged_review_is_refused_and_not_left_out(tmp_path):
+    (tmp_path / "imdb").mkdir()
+    packed(".zip", tmp_path / "imdb", enough("imdb") | {"test/neg/99_1.txt": " "})
+    with pytest.raises(Refusal, match="nothing in it"):
+        reviews(["test/neg/99_1"], tmp_path)
 
 
 @pytest.mark.parametrize("kind", [".tar", ".tar.gz", ".tar.xz", ".zip"])
@@ -453,7 +461,7 @@ def test_the_real_files_hold_as_many_texts_as_their_publishers_say(place, read, 
 @pytest.mark.realdata
 @pytest.mark.skipif(not os.environ.get("ATTENTEST_DATA"), reason="ATTENTEST_DATA is not set")
 def test_the_review_of_the_papers_first_figure_is_read_from_the_real_archive():
-    review = one_review("test/neg/231_1")
+    review = reviews(["test/neg/231_1"])["test/neg/231_1"]
     assert review.label == "negative" and review.sentences == (0, 34, 46) and len(review.tokens) == 57
     sentences = " ".join(review.tokens).split(" . ")
     assert sentences[0].startswith("after qqq minutes watching the movie i was asking myself what to do :")

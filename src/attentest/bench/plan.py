@@ -7,7 +7,15 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
-from attentest.bench.corpora import check_is_canonical, check_may_be_stored, corpus_cell, traits_of
+from attentest.bench.corpora import (
+    OUTSIDE,
+    check_is_canonical,
+    check_may_be_stored,
+    corpus_cell,
+    digest_of,
+    texts_outside,
+    traits_of,
+)
 from attentest.claims.claims import AXES, Claim
 from attentest.corpus.vectors import fingerprint, vector_file, width
 from attentest.corpus.word2vec import check_gensim
@@ -69,6 +77,7 @@ class Planner:
         self.store, self.device = store, device
         self.data_dir, self.include_text = data_dir, include_text
         self.cells: dict[str, Cell] = {}
+        self._found: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def add(self, cell: Cell) -> Cell:
         """Remember the cell."""
@@ -139,7 +148,21 @@ class Planner:
         for name, wanted in step.siblings(config).items():
             known[name] = self.model(self._bound(wanted, known, corpus), corpus, where)
             inputs[f"sibling.{name}"] = known[name].key
-        return self.add(Cell(stage="observation", version=step.version, config=spelled(step), inputs=inputs))
+        about, texts = spelled(step), self._outside(step, corpus)
+        if texts:
+            about[OUTSIDE] = digest_of(texts)
+        told = {OUTSIDE: texts} if texts else {}
+        return self.add(
+            Cell(stage="observation", version=step.version, config=about, inputs=inputs, where=told)
+        )
+
+    def _outside(self, step: AbstractExperiment, corpus: Cell) -> str:
+        """The texts that the step reads beyond its corpus, looked up once."""
+        ids = step.outside(corpus.config["name"])
+        asked = corpus.key, ids
+        if asked not in self._found:
+            self._found[asked] = texts_outside(ids, corpus, self.store)
+        return self._found[asked]
 
     def _bound(self, wanted: ModelConfig, known: Mapping[str, Cell], corpus: Cell) -> ModelConfig:
         """A sibling may name the subject, or a sibling before it, as its guide, start or model to imitate."""

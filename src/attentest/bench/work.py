@@ -19,7 +19,7 @@ from safetensors.torch import load as load_tensors
 
 from attentest.bench.checkpoint import Kept, whole_steps
 from attentest.bench.conclusion import conclude, generator
-from attentest.bench.corpora import prepare_corpus, stored_corpus
+from attentest.bench.corpora import planned_outside, prepare_corpus, stored_corpus
 from attentest.bench.engine.contract import Event, OnEvent
 from attentest.bench.subjects import Stored, load_model, reading_rows, said_in
 from attentest.corpus.example import Corpus
@@ -178,7 +178,7 @@ def observe(cell: Cell, store: Store, device: str, report: Report) -> Made:
     corpus, _ = stored_corpus(store, cell.inputs["corpus"])
     sources = Stored(cell, store, device)
     step = experiment(cell.config["experiment"], cell.config["mode"], cell.config["parameters"])
-    subject = Subject(corpus, sources.config("trained"), sources)
+    subject = Subject(corpus, sources.config("trained"), sources, outside=planned_outside(cell))
     rows = list(step.observe(subject, generator(cell.key)))
     return Made({"rows.parquet": to_parquet(rows)}, sources.digests())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -49,14 +49,29 @@ def to_files(corpus: Corpus) -> dict[str, bytes]:
     return {"corpus.json": spelled.encode(), "examples.parquet": sink.getvalue().to_pybytes()}
 
 
+def to_text(examples: Iterable[Example]) -> str:
+    """Examples as one string, for a plan; the same examples give the same string."""
+    told = [{name: getattr(example, name) for name in ("id", "label", *LISTS)} for example in examples]
+    return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def from_text(written: str) -> tuple[Example, ...]:
+    """The inverse of `to_text`."""
+    return tuple(_example(row) for row in json.loads(written))
+
+
+def _example(row: Mapping[str, Any]) -> Example:
+    lists = {name: None if row[name] is None else tuple(row[name]) for name in LISTS}
+    return Example(id=row["id"], label=row["label"], **lists)  # type: ignore[arg-type]
+
+
 def from_files(read: Callable[[str], bytes]) -> Corpus:
     """The inverse of `to_files`; `read` gives a file's bytes by name."""
     about = json.loads(read("corpus.json"))
     table = pq.read_table(pa.BufferReader(read("examples.parquet")))
     splits: dict[str, list[Example]] = {split: [] for split in SPLITS}
     for row in table.to_pylist():
-        lists = {name: None if row[name] is None else tuple(row[name]) for name in LISTS}
-        splits[row["split"]].append(Example(id=row["id"], label=row["label"], **lists))  # type: ignore[arg-type]
+        splits[row["split"]].append(_example(row))
     return Corpus(
         name=about["name"],
         labels=tuple(about["labels"]),

@@ -260,9 +260,7 @@ def prepare(
 
 def prepare_one(document: Document, preparation: Preparation) -> Example:
     """One document as `prepare` would have it in a corpus; refused where it would be left out."""
-    preparation.check()
-    example = _example(document, preparation, functools.partial(_spelled, preparation))
-    why = _why_left_out(example, preparation)
+    example, why = prepared(document, preparation)
     if why:
         raise Refusal(
             f"text {document.id!r}",
@@ -271,6 +269,13 @@ def prepare_one(document: Document, preparation: Preparation) -> Example:
             way_out="Choose another text.",
         )
     return example
+
+
+def prepared(document: Document, preparation: Preparation) -> tuple[Example, str | None]:
+    """One document as `prepare` would have it in a corpus, and why it would be left out, if it would."""
+    preparation.check()
+    example = _example(document, preparation, functools.partial(_spelled, preparation))
+    return example, _why_left_out(example, preparation)
 
 
 def as_given(document: Document, preparation: Preparation) -> Example:

@@ -7,7 +7,7 @@ done again anywhere.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from attentest.corpus.anonymised import anonymised
-from attentest.corpus.example import Corpus
+from attentest.corpus.example import Corpus, Example
 from attentest.model.batch import IndexedSplit
 from attentest.model.config import ModelConfig
 from attentest.model.seam import AttentionModel
@@ -28,11 +28,21 @@ class Subject:
     """A trained model with the texts it is asked about, and its siblings.
 
     `model` loads on first use: an experiment that works on stored readings runs without the weights. A model
-    that omits words has a corpus of its own, without them.
+    that omits words has a corpus of its own, without them. `outside` are the texts that the experiment asked
+    for beyond its corpus.
     """
 
-    def __init__(self, corpus: Corpus, config: ModelConfig, sources: Sources, name: str = "trained") -> None:
+    def __init__(
+        self,
+        corpus: Corpus,
+        config: ModelConfig,
+        sources: Sources,
+        name: str = "trained",
+        *,
+        outside: Sequence[Example] = (),
+    ) -> None:
         self.corpus, self.config, self.name = anonymised(corpus, config.omit), config, name
+        self.outside = outside
         self._whole, self._sources = corpus, sources
 
     @cached_property
@@ -87,6 +97,13 @@ class AbstractExperiment(ABC):
     @abstractmethod
     def siblings(self, config: ModelConfig) -> dict[str, ModelConfig]:
         """The other models it needs, as configurations; pure, called while planning."""
+
+    def outside(self, corpus: str) -> tuple[str, ...]:
+        """Ids of texts that it also reads where this corpus does not hold them; pure, called while planning.
+
+        Those that the corpus's source has are found while planning and are part of the cell's key.
+        """
+        return ()
 
     @abstractmethod
     def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:

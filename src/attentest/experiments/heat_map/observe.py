@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from attentest.corpus.example import Example
-from attentest.corpus.single import one_review
 from attentest.evidence.adversary.search import PublishedSearch
 from attentest.evidence.adversary.strongest import strongest_adversary
 from attentest.evidence.importances.gradient import gradients
@@ -31,7 +30,8 @@ from attentest.statistics.comparison import kendall
 class HeatMap(AbstractExperiment):
     """The papers' own pictures on the very texts: the model's attention, the search's, and the furthest one.
 
-    A text that the corpus does not hold is left out; a review outside IMDB's sample comes from its archive.
+    A text that neither the corpus nor its source holds is left out. A review outside IMDB's sample is read
+    from the publisher's files while the cell is planned, and is then part of its key.
     """
 
     name: ClassVar[str] = ABOUT.name
@@ -54,15 +54,19 @@ class HeatMap(AbstractExperiment):
         """None: a picture is no measurement."""
         return {}
 
+    def outside(self, corpus: str) -> tuple[str, ...]:
+        """The texts of this corpus, wherever they are."""
+        named = (text.partition(":") for text in self.texts.split())
+        return tuple(name for of, _, name in named if of == corpus)
+
     def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
         """One row a text."""
         draw = torch.Generator().manual_seed(int(rng.integers(2**63)))
-        held = {example.id: example for split in subject.corpus.splits().values() for example in split}
-        for text in self.texts.split():
-            corpus, _, name = text.partition(":")
-            example = held.get(name) or _from_archive(corpus, name) if corpus == subject.corpus.name else None
-            if example is not None:
-                yield self._row(subject, example, draw)
+        held = {example.id: example for example in subject.outside}
+        held |= {example.id: example for split in subject.corpus.splits().values() for example in split}
+        for name in self.outside(subject.corpus.name):
+            if name in held:
+                yield self._row(subject, held[name], draw)
 
     def _row(self, subject: Subject, example: Example, rng: torch.Generator) -> Row:
         model, labels = subject.model, subject.corpus.labels
@@ -105,11 +109,3 @@ def _opponent(name: str, model: AttentionModel, reading: Reading, weights: torch
     own, other = (distribution(model.decide(reading, given))[0] for given in (reading.weights, weights))
     change = float(0.5 * (own - other).abs().sum())
     return {f"{name}_jsd": jsd, f"{name}_change": change, f"{name}_weights": weights[0].tolist()}
-
-
-def _from_archive(corpus: str, name: str) -> Example | None:
-    """A review that the sample left out, where the archive is there and has it."""
-    try:
-        return one_review(name) if corpus == "imdb" else None
-    except Refusal:
-        return None
