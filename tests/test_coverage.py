@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from attentest.experiments.removal.conclude import weighted_median
 from attentest.statistics import crossed
 from attentest.statistics.crossed import combined, intervals_of_means
 from attentest.statistics.interval import counts, interval_of_statistic
-from attentest.statistics.medians import weighted_median
 
 # Mean squares over five seeds and all test texts: two corpora, three encoders, two attentions, six measures.
 COMPONENTS = Path(__file__).parent / "data" / "variance_components.csv"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from attentest.experiments.removal.conclude import weighted_median
 from attentest.statistics import interval as module
 from attentest.statistics.crossed import intervals_of_means
 from attentest.statistics.interval import CELLS, interval_of_statistic, over_seeds, weighted_mean
-from attentest.statistics.medians import weighted_median
 
 
 def crossed(samples, statistic=weighted_mean, seed=0, draws=1000):

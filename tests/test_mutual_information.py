@@ -15,11 +15,11 @@ from sklearn.feature_selection import mutual_info_classif
 from attentest.evidence.information.neighbours import neighbours
 from attentest.evidence.information.quantisation import _seeds, k_means, nearest, rank_symbols, small_share
 from attentest.evidence.information.ranked import output_symbols
+from attentest.experiments.information.conclude import nearest_neighbour
+from attentest.experiments.shared.by_rank import depth
 from attentest.refusal import Refusal
 from attentest.statistics.comparison import mutual_information, weighted_kendall
-from attentest.statistics.neighbours import nearest_neighbour
 from attentest.statistics.ranking_null import dealt, p_value, scipy_tau, weighted_tau
-from attentest.statistics.ranks import depth
 from attentest.statistics.tables import entropy, floors, miller_madow, plug_in, standard_error, tables
 
 

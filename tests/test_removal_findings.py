@@ -10,11 +10,11 @@ from scipy import stats
 
 from attentest.experiments.cards import card
 from attentest.experiments.removal import conclude as removal
+from attentest.experiments.removal.conclude import weighted_median
 from attentest.experiments.single_weight import conclude as single_weight
 from attentest.experiments.single_weight.conclude import mcnemar
 from attentest.refusal import Refusal
 from attentest.statistics.interval import interval_of_statistic
-from attentest.statistics.medians import weighted_median
 from attentest.statistics.record import to_frame
 from tests.observed import concluded, one
 from tests.observed_removals import removal_rows, removal_texts, single_weight_rows, single_weight_texts

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from attentest.gallery.effects import Effects, effects
+from attentest.experiments.ablation.conclude import ASKED, EXPLAINED
 from attentest.gallery.rows import PointRows
 
 # What a table of texts may be filtered by: the words of its heading, and the experiment that measures it.
@@ -26,6 +27,21 @@ NUMBERS: Mapping[str, tuple[str, str]] = {
 }
 TOLD = ("performance", "importance", "permutation", "adversary", "removal", "ablation")
 SHARED = ("label", "predicted", "length", "max_attention")
+
+
+Effects = dict[str, tuple[float, str]]  # by weighting: how far the output moves, and what is said then
+
+
+def effects(ablated: pd.DataFrame) -> Mapping[str, Effects]:
+    """By id what the ablation rows of one model say; empty where there are none, or of an older kind."""
+    names = [name for name in (*ASKED, *EXPLAINED) if f"{name}_change" in ablated]
+    told: dict[str, Effects] = {str(each): {} for each in ablated.index}
+    for name in names:
+        columns = (ablated[f"{name}_{what}"].tolist() for what in ("change", "predicted"))
+        for of_text, change, predicted in zip(told.values(), *columns, strict=True):
+            if not math.isnan(change):
+                of_text[name] = change, predicted
+    return told
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
-from attentest.charts.training import training_curve
+from attentest.charts.training import Epoch, training_curve
 from attentest.compare.pairs import vectors
 from attentest.compare.points import GridPoint
 from attentest.compare.stored import StoredFinding
 from attentest.compare.verdicts import Judged, command
 from attentest.experiments.catalogue import title_and_question
-from attentest.gallery.lines import Lines, lines
-from attentest.gallery.pages import HeatMaps, PointPage, Section
+from attentest.gallery.lines import MAIN, Line, Lines, lines, main_line
+from attentest.gallery.pages import Glance, HeatMaps, PointPage, Section
 from attentest.gallery.pictures import Picture, picture, pictures
+from attentest.gallery.reading import reading
 from attentest.gallery.rows import PointRows
-from attentest.gallery.summary import glances
 from attentest.gallery.texts import ShownText, most_opposed, opposed_texts, pictured_texts
-from attentest.gallery.training import epochs
 from attentest.studies.recipe import Study
 
 FIRST = ("epochs", "vectors", "decoder", "hidden", "embedding")  # of the settings, what readers ask for
@@ -29,6 +30,30 @@ ONLY_FINDINGS = (
 )
 PRIVATE = "Texts of this corpus need credentials: they are on no page unless --include-text asks for it."
 NO_TEXTS = "The store was passed on without its texts."
+
+
+SCORES = ("accuracy", "f1", "auc")
+
+
+def glances(point: GridPoint, sections: Sequence[Section]) -> Iterator[Glance]:
+    """Scores first, then of every experiment what the overview shows, or its first number over all texts."""
+    seen = set()
+    for section in sections:
+        experiment = section.finding.cell.config["experiment"]
+        if experiment in seen:  # done in two ways: the corrected one speaks
+            continue
+        seen.add(experiment)
+        for line in _lines(point, section, experiment):
+            yield Glance(anchor=section.anchor, title=section.title, line=line, reading=reading(line.finding))
+
+
+def _lines(point: GridPoint, section: Section, experiment: str) -> list[Line]:
+    first = section.lines.first
+    if experiment == "performance":
+        return [line for line in first if line.finding["measure"] in SCORES]
+    main = [main_line(point, name) for name in MAIN if name.split("/")[0] == experiment]
+    found = [line for line in main if line is not None]
+    return found or list(first[:1])
 
 
 def point_page(
@@ -51,6 +76,39 @@ def point_page(
     )
     drawn = [picture for section in sections for picture in section.pictures]
     return page, {n: c for one in [*drawn, *([training] if training else [])] for n, c in one.files.items()}
+
+
+def epochs(point: GridPoint) -> list[Epoch]:
+    """Every epoch of every seed that the store still tells of; none where it travelled without."""
+    widest = max(point.findings, key=lambda finding: len(finding.cell.inputs))
+    return [epoch for seed, key in _models(widest).items() for epoch in _history(point, seed, key)]
+
+
+def _models(finding: StoredFinding) -> dict[int, str]:
+    """The trained model of each seed, by its key."""
+    cells = finding.stored.cells
+    return {
+        int(role.removeprefix("seed ")): cells[key].inputs["model"]
+        for role, key in finding.cell.inputs.items()
+        if key in cells and "model" in cells[key].inputs
+    }
+
+
+def _history(point: GridPoint, seed: int, key: str) -> list[Epoch]:
+    store = point.findings[0].stored.store
+    if not store.holds(key, "training.json"):
+        return []
+    told = json.loads(store.read(key, "training.json"))
+    return [
+        Epoch(seed=seed, epoch=one["epoch"], chosen=one["epoch"] == told.get("chosen"), numbers=_numbers(one))
+        for one in told["history"]
+        if "epoch" in one
+    ]
+
+
+def _numbers(epoch: dict[str, Any]) -> dict[str, float]:
+    said = {"training loss": epoch.get("loss"), "dev accuracy": (epoch.get("dev") or {}).get("accuracy")}
+    return {name: value for name, value in said.items() if isinstance(value, float)}
 
 
 def _training(point: GridPoint) -> Picture | None:

@@ -19,8 +19,7 @@ from attentest.experiments.description import Conclusion
 from attentest.experiments.importance import ABOUT
 from attentest.experiments.importance.cards import CARDS
 from attentest.statistics.group_means import Group, Means, Measure, by_class, by_span, of_controls, reasons
-from attentest.statistics.noise_ceiling import ceilings
-from attentest.statistics.rank_agreement import SIGNIFICANT, significant
+from attentest.statistics.rank_agreement import SIGNIFICANT, kendalls, significant
 from attentest.statistics.record import Finding, ordered
 
 IMPORTANCES = ("gradient", "loo")
@@ -128,6 +127,26 @@ def _others(numbers: pd.DataFrame, why: pd.Series) -> Iterator[Measure]:
         overlap, distance = numbers[f"overlap_{importance}"], numbers[f"distance_{importance}"]
         yield Measure(name=f"top-k-overlap-{importance}", values=overlap, null=by_chance, why=why)
         yield Measure(name=f"top-k-distance-{importance}", values=distance, null=math.nan, why=why)
+
+
+def ceilings(trained: pd.DataFrame, importance: str) -> pd.Series:
+    """For every row with a stored importance and a row of another seed, the mean tau-b with the others'."""
+    stored = trained[trained[importance].notna()] if importance in trained else trained[:0]
+    if stored["seed"].nunique() < 2:
+        return pd.Series(dtype=np.float64)
+    found: dict[int, list[float]] = {}
+    for _, same in stored.groupby("id"):
+        vectors = np.stack(same[importance].to_list()).astype(np.float64)
+        for place, row in enumerate(same.index):
+            found[row] = _with_others(vectors, place)
+    return pd.Series({row: np.mean(taus) for row, taus in found.items() if taus}, dtype=np.float64)
+
+
+def _with_others(vectors: np.ndarray, place: int) -> list[float]:
+    others = np.delete(vectors, place, axis=0)
+    if not len(others):
+        return []
+    return kendalls(vectors[place][None], others[None], np.array([vectors.shape[1]]))[0][0].tolist()
 
 
 def _ceilings(trained: pd.DataFrame, why: pd.Series) -> Iterator[Measure]:

@@ -14,13 +14,13 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
+from scipy.special import digamma
 
 from attentest.experiments.description import Conclusion
 from attentest.experiments.information import ABOUT
 from attentest.experiments.information.cards import CARDS
 from attentest.statistics.estimates import group_asked, nulls_asked
 from attentest.statistics.group_means import Means, Measure, of_controls, reasons
-from attentest.statistics.neighbours import nearest_neighbour
 from attentest.statistics.of_models import Measured, Number, of_models
 from attentest.statistics.ranking_null import dealt, p_value, scipy_tau, weighted_tau
 from attentest.statistics.record import Finding, ordered
@@ -76,6 +76,25 @@ def measured(texts: pd.DataFrame, rng: np.random.Generator) -> Measured:
     return Measured(
         numbers=numbers, texts=int(kept.sum()), left_out=Counter(why[~kept].tolist()), undefined=NO_ORDER
     )
+
+
+def nearest_neighbour(
+    alike: Int[np.ndarray, "text rank"],
+    within: Int[np.ndarray, "text rank"],
+    output: Int[np.ndarray, " text"],
+) -> Float[np.ndarray, " rank"]:
+    """I(X; Y) = psi(n) - <psi(n_y)> + <psi(alike)> - <psi(within)>, in nats; signed, since it is unbiased.
+
+    Around each text is the ball that just holds its k-th neighbour of the same output: it holds `alike` texts
+    of that output and `within` of any. Where the output matters, few of the others are of another one. A text
+    whose output nobody shares has no such neighbour and is left out.
+    """
+    shared = np.bincount(output)[output]
+    kept = shared > 1
+    if not kept.any():
+        return np.full(alike.shape[1], np.nan)
+    balls = digamma(alike[kept]) - digamma(within[kept])
+    return digamma(kept.sum()) - digamma(shared[kept]).mean() + balls.mean(axis=0)
 
 
 @dataclass(frozen=True, eq=False)
