@@ -11,7 +11,7 @@ import attentest as at
 from attentest.auditing import maps as auditing_maps
 from attentest.auditing.map_rows import map_dispersion, map_importance
 from attentest.auditing.maps import NAMES, Mapped, answering
-from attentest.auditing.models import attention_in_words, fetched, taken_in
+from attentest.auditing.models import as_model, attention_in_words, load_model
 from attentest.auditing.questions import BUDGETS, QUESTIONS, Auditing
 from attentest.auditing.rankings import agreed, erased, marked
 from attentest.auditing.subject import Audited, HeadsTogether, on_the_bench, untrained
@@ -150,7 +150,7 @@ def test_an_audit_of_a_map_asks_for_rankings_and_says_why_nothing_else(kind, che
 def test_the_row_by_its_name_is_the_model_there_was(head):
     settings = {"tokenizer": tokenizer("bert"), "labels": LABELS}
     plain, named = (
-        on_the_bench(taken_in(tiny("bert"), attention={"head": head, **kind}, **settings))
+        on_the_bench(as_model(tiny("bert"), attention={"head": head, **kind}, **settings))
         for kind in ({}, {"kind": "row"})
     )
     assert type(named) is type(plain) is (HeadsTogether if head is None else TransformerModel)
@@ -259,7 +259,7 @@ def test_information_is_of_the_ranks_of_the_map():
     ],
 )
 def test_an_audit_names_the_kind_it_is_about(choice, said):
-    model = taken_in(tiny("bert"), tokenizer=tokenizer("bert"), labels=LABELS, attention=choice)
+    model = as_model(tiny("bert"), tokenizer=tokenizer("bert"), labels=LABELS, attention=choice)
     assert said in attention_in_words(model)
     kind = HeadsTogether if choice["kind"] == "row" else Mapped
     assert isinstance(on_the_bench(model), kind)
@@ -267,12 +267,12 @@ def test_an_audit_names_the_kind_it_is_about(choice, said):
 
 def test_a_model_that_was_adopted_can_still_be_mapped():
     inner = made("bert")[0]
-    model = taken_in(inner, attention={"kind": "rollout"})
-    assert isinstance(model, Mapped) and model.inner is inner and taken_in(model) is model
+    model = as_model(inner, attention={"kind": "rollout"})
+    assert isinstance(model, Mapped) and model.inner is inner and as_model(model) is model
     with pytest.raises(Refusal, match="a choice of layer"):
-        taken_in(inner, attention={"kind": "rollout", "layer": 0})
+        as_model(inner, attention={"kind": "rollout", "layer": 0})
     with pytest.raises(Refusal, match="the choice of head 1"):
-        taken_in(made("bert", head=1)[0], attention={"kind": "flow"})
+        as_model(made("bert", head=1)[0], attention={"kind": "flow"})
 
 
 def test_kinds_that_are_not_there_are_refused():
@@ -309,4 +309,4 @@ def test_a_folder_is_mapped_from_the_command_line(tmp_path, monkeypatch, capsys,
     assert "needs all heads" in capsys.readouterr().err
     assert run(["audit", "bert", *columns, "--attention", "heat"]) == 2
     assert "row, rollout, flow, value-norm, gradient" in capsys.readouterr().err
-    assert isinstance(fetched("bert", attention={"kind": "gradient"}), Mapped)
+    assert isinstance(load_model("bert", attention={"kind": "gradient"}), Mapped)

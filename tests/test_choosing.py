@@ -9,7 +9,7 @@ import pytest
 
 import attentest as at
 from attentest.auditing.choosing import _taus, best_row, to_be_chosen
-from attentest.auditing.models import taken_in
+from attentest.auditing.models import as_model
 from attentest.auditing.questions import BUDGETS
 from attentest.cli.main import run
 from attentest.evidence.importances.gradient import gradients
@@ -115,7 +115,7 @@ def test_nothing_else_is_chosen_by_looking():
         at.audit(Planted(honest=True), planted_texts(8), labels=TWO, attention={"head": "best"})
     with pytest.raises(Refusal, match="one attention, or a map"):
         at.audit(toy_model(toy_corpus()), toy_corpus(), attention={"layer": "best"})
-    mapped = taken_in(made("bert")[0], attention={"kind": "rollout"})
+    mapped = as_model(made("bert")[0], attention={"kind": "rollout"})
     with pytest.raises(Refusal, match="one attention, or a map"):
         best_row(mapped, ("head",), texts(), 500)
     with pytest.raises(Refusal, match="at least 2"):

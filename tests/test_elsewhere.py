@@ -15,7 +15,7 @@ from attentest.evidence.importances.hidden_importance import hidden_gradient, hi
 from attentest.evidence.importances.hidden_importance_foreign import by_asking, free_gradient
 from attentest.evidence.importances.influence import Positions, influence
 from attentest.evidence.permutation import orders
-from attentest.evidence.permuted_weights import dealt
+from attentest.evidence.permuted_weights import permuted_weights
 from attentest.evidence.removal.decisions import attended, overtaken, predicted
 from attentest.evidence.removal.exhausted_flip import MOST, exhausted_flip
 from attentest.evidence.removal.single import exchanged
@@ -180,7 +180,7 @@ def test_dealt_weights_are_moved_states():
     split = model.split(toy_corpus(labels=("a", "b", "c")).test)
     with torch.no_grad():
         reading = model.read(split.batch(range(6)))
-        moved = dealt(reading, orders(reading.mask, 1, rng=seeded(5))[:, 0])
+        moved = permuted_weights(reading, orders(reading.mask, 1, rng=seeded(5))[:, 0])
         wanted = model.decide(exchanged(reading, rng=seeded(5)))
         torch.testing.assert_close(model.decide(moved, moved.weights), wanted)
     for text, real in enumerate(reading.mask):
@@ -316,7 +316,7 @@ def test_the_optimum_of_a_transformer_is_that_of_every_set(family, choice):
     sizes = set()
     with torch.no_grad():
         for seed in range(4):
-            moved = dealt(reading, orders(reading.mask, 1, rng=seeded(seed))[:, 0])
+            moved = permuted_weights(reading, orders(reading.mask, 1, rng=seeded(seed))[:, 0])
             wanted = [by_every_set(model, moved, text) for text in range(len(moved.mask))]
             assert exhausted_flip(model, moved).tolist() == wanted
             sizes |= set(wanted)
@@ -383,7 +383,7 @@ def test_the_null_of_removal_is_another_model_in_all_but_its_weights():
     with torch.no_grad():
         ((_, reading),) = readings(model, subject.texts)
         orders(attended(reading), 2, rng=draw)
-        moved = dealt(reading, orders(reading.mask, 1, rng=draw)[:, 0])
+        moved = permuted_weights(reading, orders(reading.mask, 1, rng=draw)[:, 0])
         for text, name in enumerate(reading.batch.ids):
             rank = moved.weights[text].argsort(descending=True, stable=True)
             rank = rank[: int(reading.mask[text].sum())].tolist()

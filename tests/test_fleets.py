@@ -8,9 +8,9 @@ import torch
 from safetensors.torch import load as load_tensors
 
 from attentest.bench import fleets, frontier, study, work
-from attentest.bench.checkpoint import Kept
+from attentest.bench.checkpoint import StoreCheckpoint
 from attentest.bench.engine.contract import Event
-from attentest.bench.fleets import MOST, attempt_together, company, train_together
+from attentest.bench.fleets import MOST, attempt_together, batch_key, train_together
 from attentest.bench.frontier import Frontier
 from attentest.bench.plan import Planner
 from attentest.bench.study import run_cells
@@ -120,7 +120,7 @@ def test_an_interrupted_fleet_goes_on_and_its_members_may_go_on_alone(store, alo
         attempt_together(keys(cells), store, "cpu", lambda event: None)
     monkeypatch.undo()
     left = [cell for cell in cells if not store.has(cell.key)]
-    assert left and all(Kept(store, cell.key).load() is not None for cell in left)
+    assert left and all(StoreCheckpoint(store, cell.key).load() is not None for cell in left)
     attempt(left[0].key, store, "cpu", lambda event: None)
     attempt_together(keys(left[1:]), store, "cpu", lambda event: None)
     check_alike(alone, store, cells)
@@ -221,16 +221,16 @@ def test_a_guide_that_does_not_fit_is_refused_as_it_is_alone(store, monkeypatch,
 
 def test_company_is_for_models_of_one_shape_and_corpus(store):
     cells = planned(store, [*CONFIGS, {"hidden": 9}, {"learning_rate": 0.1}, {"dropout": 0.3}], "cuda")
-    first, second, third, wider, faster, unusual = map(company, cells)
+    first, second, third, wider, faster, unusual = map(batch_key, cells)
     assert first == second == third is not None
     assert len({first, wider, faster}) == 3 and unusual is None
-    assert company(Cell(stage="reading", version=1, config={"splits": ["test"]})) is None
-    assert {company(cell) for cell in planned(store)} == {None}  # on a CPU a key promises its bits
+    assert batch_key(Cell(stage="reading", version=1, config={"splits": ["test"]})) is None
+    assert {batch_key(cell) for cell in planned(store)} == {None}  # on a CPU a key promises its bits
 
 
 def test_a_frontier_hands_out_company_together_up_to_a_number(store):
     cells = planned(store, [{"seed": seed} for seed in range(5)] + [{"dropout": 0.3}], "cuda")
-    found = Frontier({cell.key: cell for cell in cells}, company, 3)
+    found = Frontier({cell.key: cell for cell in cells}, batch_key, 3)
     assert [len(found.take()) for _ in range(4)] == [3, 2, 1, 0]
     plain = Frontier({cell.key: cell for cell in cells})
     assert [len(plain.take()) for _ in range(7)] == [1] * 6 + [0]
@@ -241,7 +241,7 @@ def test_enough_of_one_seed_go_without_the_others(store, monkeypatch):
     rates = {0: 4, 1: 3, 2: 2, 3: 1}  # so many of each seed
     configs = [{"seed": s, "attention_rate": 1.0 + n} for s, many in rates.items() for n in range(many)]
     cells = planned(store, configs, "cuda")
-    found = Frontier({cell.key: cell for cell in cells}, company, 8)
+    found = Frontier({cell.key: cell for cell in cells}, batch_key, 8)
     seeds = {cell.key: cell.config.get("seed", 0) for cell in cells}
     assert [[seeds[key] for key in found.take()] for _ in range(3)] == [[0] * 4, [1] * 3, [2, 2, 3]]
 
@@ -262,7 +262,7 @@ def guided(store):
 
 def after_the_bases(bases, readings, cells):
     """The frontier once both bases are trained and both readings are being made."""
-    found = Frontier(cells, company, 8)
+    found = Frontier(cells, batch_key, 8)
     assert sorted(found.take()) == sorted(bases)
     for key in bases:
         found.hear(Event("done", key))
@@ -289,7 +289,7 @@ def test_a_reading_that_failed_is_not_waited_for(store):
 
 def test_a_full_company_waits_for_nobody(store):
     bases, readings, followers, cells = guided(store)
-    found = Frontier(cells, company, 1)
+    found = Frontier(cells, batch_key, 1)
     assert found.take() + found.take() == bases
     for key in bases:
         found.hear(Event("done", key))
@@ -300,7 +300,7 @@ def test_a_full_company_waits_for_nobody(store):
 
 def test_a_training_is_not_waited_for(store):
     bases, readings, followers, cells = guided(store)
-    found = Frontier(cells, company, 8)
+    found = Frontier(cells, batch_key, 8)
     assert sorted(found.take()) == sorted(bases)
     found.hear(Event("done", bases[0]))
     assert found.take() == [readings[0]]
@@ -349,7 +349,7 @@ def on_the_cpu(made):
 
 
 def test_the_events_of_one_member_are_not_those_of_the_others():
-    found = Frontier({}, company, 3)
+    found = Frontier({}, batch_key, 3)
     found.running = {"a", "b"}
     found.hear(Event("done", "a"))
     assert found.running == {"b"} and found.done == {"a"}

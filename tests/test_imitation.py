@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attentest as at
-from attentest.bench.checkpoint import Kept
+from attentest.bench.checkpoint import StoreCheckpoint
 from attentest.bench.corpora import corpus_cell
 from attentest.bench.plan import Planner
 from attentest.bench.subjects import said_in
@@ -136,27 +136,27 @@ def epoch(loss, auc=0.5, accuracy=0.5):
 
 def test_the_lowest_training_loss_is_kept_whatever_dev_says():
     rule = LowestLoss()
-    assert rule.better(epoch(0.1, auc=0.1), epoch(0.2, auc=0.9))
-    assert not rule.better(epoch(0.2, auc=0.9), epoch(0.2, auc=0.1))
+    assert rule.improves(epoch(0.1, auc=0.1), epoch(0.2, auc=0.9))
+    assert not rule.improves(epoch(0.2, auc=0.9), epoch(0.2, auc=0.1))
     history = [epoch(0.3)] + [epoch(0.4, accuracy=1.0)] * 9
-    assert not rule.over(history, 1, 10) and rule.over([*history, epoch(0.5)], 1, 10)
+    assert not rule.should_stop(history, 1, 10) and rule.should_stop([*history, epoch(0.5)], 1, 10)
 
 
 def test_dev_decides_for_the_task():
     rule = BestOnDev("auc")
-    assert rule.better(epoch(9, auc=0.7), epoch(1, auc=0.6))
-    assert rule.better(epoch(9, auc=0.7, accuracy=0.6), epoch(1, auc=0.7, accuracy=0.5))
-    assert not rule.over([epoch(1, accuracy=1.0)], 0, 5)  # the first epoch is never the last
-    assert rule.over([epoch(1)] * 2 + [epoch(1, accuracy=1.0)], 2, 5)
-    assert not rule.over([epoch(1)] * 7, 2, 5) and rule.over([epoch(1)] * 8, 2, 5)
+    assert rule.improves(epoch(9, auc=0.7), epoch(1, auc=0.6))
+    assert rule.improves(epoch(9, auc=0.7, accuracy=0.6), epoch(1, auc=0.7, accuracy=0.5))
+    assert not rule.should_stop([epoch(1, accuracy=1.0)], 0, 5)  # the first epoch is never the last
+    assert rule.should_stop([epoch(1)] * 2 + [epoch(1, accuracy=1.0)], 2, 5)
+    assert not rule.should_stop([epoch(1)] * 7, 2, 5) and rule.should_stop([epoch(1)] * 8, 2, 5)
 
 
 def test_a_penalty_works_on_after_dev_is_perfect():
     rule = BestOnDevThenLoss("auc")
-    assert rule.better(epoch(9, auc=0.7), epoch(1, auc=0.6))
-    assert rule.better(epoch(1, auc=0.7, accuracy=0.5), epoch(2, auc=0.7, accuracy=0.6))
-    assert not rule.better(epoch(2, auc=0.7), epoch(1, auc=0.7))
-    assert not rule.over([epoch(1, accuracy=1.0)] * 7, 2, 5) and rule.over([epoch(1)] * 8, 2, 5)
+    assert rule.improves(epoch(9, auc=0.7), epoch(1, auc=0.6))
+    assert rule.improves(epoch(1, auc=0.7, accuracy=0.5), epoch(2, auc=0.7, accuracy=0.6))
+    assert not rule.improves(epoch(2, auc=0.7), epoch(1, auc=0.7))
+    assert not rule.should_stop([epoch(1, accuracy=1.0)] * 7, 2, 5) and rule.should_stop([epoch(1)] * 8, 2, 5)
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +244,7 @@ def test_a_resumed_training_is_the_undisturbed_one_to_the_bit(planted, store, us
     whole = fresh()
     record = whole.run()
     assert len(record.history) == 4  # 5 steps each
-    checkpoint = InMemory() if where == "memory" else Kept(store, "key")
+    checkpoint = InMemory() if where == "memory" else StoreCheckpoint(store, "key")
     kept_at = []
     for steps in (1, 2, 2, 1, 9):
         training = fresh()

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attentest.bench.checkpoint import Kept
+from attentest.bench.checkpoint import StoreCheckpoint
 from attentest.bench.verbs import run_study
 from attentest.store.store import Store
 from tests.test_engine import is_gone
@@ -100,7 +100,7 @@ class Victim:
 
     def positions(self):
         """Epoch and step of the last save of each training: if one fails, the next begins."""
-        found = {key: Kept(self.store, key).load() for key in self.store._names("partial")}
+        found = {key: StoreCheckpoint(self.store, key).load() for key in self.store._names("partial")}
         return {key: (at[1]["epoch"], at[1]["step"]) for key, at in found.items() if at is not None}
 
     def next_save(self):
@@ -214,7 +214,7 @@ def test_an_interrupted_run_keeps_every_step_its_workers_took(tmp_path, monkeypa
         run_study(str(path), store.url, device="cpu", workers=1, watcher=Interrupter())
     assert children(os.getpid()) == [] and store.failures() == {}
     (training,) = store._names("partial")
-    _, notes = Kept(store, training).load()
+    _, notes = StoreCheckpoint(store, training).load()
     assert (notes["epoch"], notes["step"]) > (1, 0) and not store.has(training)
 
 

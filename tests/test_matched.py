@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from attentest.evidence.adversary.capped_simplex import Slab, best_linear, turned
+from attentest.evidence.adversary.capped_simplex import Slab, allocate_at_edge, best_linear
 from attentest.evidence.adversary.matched import best_permutation, capped
 from attentest.evidence.adversary.strongest import strongest_adversary
 from attentest.model.divergence import jensen_shannon
@@ -134,7 +134,7 @@ def test_portions_are_turned_no_further_than_needed():
 
     def inside(low, high):
         sides = (torch.full((1, 1), float(side)).double() for side in (low, high))
-        return turned(portions, slopes, Slab(moves, *sides, mask)).inside[0, 0].tolist()
+        return allocate_at_edge(portions, slopes, Slab(moves, *sides, mask)).inside[0, 0].tolist()
 
     assert inside(-9, 9) == [0.6, 0.4, 0.0, 0.0]
     assert inside(-9, -1.5) == [0.0, 0.0, 0.4, 0.6], "the far end of the line"

@@ -15,7 +15,7 @@ from torch import nn
 import attentest as at
 from attentest.auditing.digest import audited_digest
 from attentest.bench import verbs
-from attentest.bench.checkpoint import Kept
+from attentest.bench.checkpoint import StoreCheckpoint
 from attentest.bench.conclusion import conclude_all, list_cells
 from attentest.bench.plan import Planner
 from attentest.bench.verbs import run_one, run_study, train_one
@@ -285,9 +285,9 @@ def test_anything_but_a_training_is_done_where_it_is_asked_for():
 
 def test_a_training_does_not_go_on_where_another_device_stopped(store):
     state = {"weight": torch.ones(2)}
-    Kept(store, "key", "cuda").save(state, {"step": 3})
-    assert Kept(store, "key", "cpu").load() is None
-    assert Kept(store, "key", "cuda").load()[1]["step"] == 3
+    StoreCheckpoint(store, "key", "cuda").save(state, {"step": 3})
+    assert StoreCheckpoint(store, "key", "cpu").load() is None
+    assert StoreCheckpoint(store, "key", "cuda").load()[1]["step"] == 3
 
 
 def test_a_model_trained_in_python_knows_where(planted):

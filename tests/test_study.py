@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import torch
 
-from attentest.bench.checkpoint import Kept, whole_steps
+from attentest.bench.checkpoint import StoreCheckpoint, interrupts_between_steps
 from attentest.bench.conclusion import conclude_all, list_cells
 from attentest.bench.plan import Planner
 from attentest.bench.verbs import run_one, run_study, train_one
@@ -688,7 +688,7 @@ def test_a_resumed_training_is_the_undisturbed_one_to_the_bit(planted, store, se
     record = Training(whole, corpus).run()
     assert len(record.history) == 3  # 5 steps each
 
-    checkpoint = InMemory() if where == "memory" else Kept(store, "key")
+    checkpoint = InMemory() if where == "memory" else StoreCheckpoint(store, "key")
     kept_at = []
     # Steps of each attempt: the first one, mid-epoch, the last of an epoch, the first of the next, and more.
     for steps in (1, 2, 2, 1, 7):
@@ -745,7 +745,7 @@ def test_ctrl_c_in_the_middle_of_a_step_keeps_a_checkpoint_that_goes_on_to_the_s
             train_one("planted-keyword", SMALL, fresh, device="cpu")
     store, (key, files) = Store(fresh), whole
     assert store.plans() == [key] and not store.has(key) and store.failures() == {}
-    _, notes = Kept(store, key).load()
+    _, notes = StoreCheckpoint(store, key).load()
     assert (notes["epoch"], notes["step"]) == (1, step)
     assert train_one("planted-keyword", SMALL, fresh, device="cpu")["epochs"] == 1
     assert files.items() <= data_files(fresh).items()
@@ -753,7 +753,7 @@ def test_ctrl_c_in_the_middle_of_a_step_keeps_a_checkpoint_that_goes_on_to_the_s
 
 
 def test_ctrl_c_after_the_last_step_still_interrupts():
-    with pytest.raises(KeyboardInterrupt), whole_steps() as let_go:
+    with pytest.raises(KeyboardInterrupt), interrupts_between_steps() as let_go:
         let_go()
         signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -763,7 +763,7 @@ def test_another_thread_may_train_too():
     passed = []
 
     def train():
-        with whole_steps() as let_go:
+        with interrupts_between_steps() as let_go:
             let_go()
             passed.append(True)
 
@@ -776,7 +776,7 @@ def test_another_thread_may_train_too():
 def test_a_damaged_checkpoint_is_as_good_as_none(fresh, whole):
     store, (key, files) = Store(fresh), whole
     store.replace(b"the first few bytes of", "partial", key, "state.safetensors")
-    assert Kept(store, key).load() is None
+    assert StoreCheckpoint(store, key).load() is None
     train_one("planted-keyword", SMALL, fresh, device="cpu")
     assert files.items() <= data_files(fresh).items()
 

@@ -9,7 +9,7 @@ import torch
 from attentest.auditing.means import ABLATED
 from attentest.evidence.ablation import moved, moved_by_uniform
 from attentest.experiments.contract import Row, Subject
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.model.reader import readings
 from attentest.model.seam import AttentionModel
 
@@ -27,6 +27,6 @@ def ablated(subject: Subject, twin: AttentionModel | None) -> Iterator[Row]:
             with torch.no_grad():
                 theirs = twin.read(reading.batch).weights.to(reading.weights)
             frozen = moved(model, reading, theirs).change
-        for place, row in enumerate(begun(subject, rows, reading)):
+        for place, row in enumerate(common_columns(subject, rows, reading)):
             changes = dict(zip(ABLATED, (float(even[place]), float(frozen[place])), strict=True))
             yield {**row, **changes}

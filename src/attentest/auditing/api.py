@@ -14,7 +14,7 @@ import pandas as pd
 from attentest.auditing.cards import audit_card
 from attentest.auditing.choosing import Chosen, best_row, to_be_chosen
 from attentest.auditing.digest import audited_digest
-from attentest.auditing.models import attention_in_words, taken_in
+from attentest.auditing.models import as_model, attention_in_words
 from attentest.auditing.page import fragment, write
 from attentest.auditing.run import Audit, Watcher, audited, check_budget
 from attentest.auditing.subject import kind_of
@@ -112,7 +112,7 @@ def audit(
     full; `watcher` hears how many of the questions are done.
     """
     choice, best = to_be_chosen(attention)
-    subject: AttentionModel = taken_in(model, tokenizer=tokenizer, labels=labels, attention=choice)
+    subject: AttentionModel = as_model(model, tokenizer=tokenizer, labels=labels, attention=choice)
     examples = tuple((data.rows or data.test) if isinstance(data, Corpus) else data)
     strange = next((one for one in examples if not isinstance(one, Example)), None)
     if strange is not None:

@@ -19,7 +19,7 @@ from attentest.experiments.dispersion import conclude as dispersion
 from attentest.experiments.dispersion.observe import Attended, spreads
 from attentest.experiments.importance import conclude as importance
 from attentest.experiments.importance.observe import Importances, agreement
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.model.batch import buckets
 from attentest.model.reader import TEXTS, TOKENS
 
@@ -34,7 +34,7 @@ def map_importance(subject: Subject) -> Iterator[Row]:
     k = max(10, int(0.1 * subject.texts.lengths.mean()))  # as the study has it
     for rows, own in _importances(subject):
         columns = dict.fromkeys(importance.NUMBERS, np.full(len(rows), np.nan)) | agreement(own, k)
-        for place, row in enumerate(begun(subject, rows, own.reading)):
+        for place, row in enumerate(common_columns(subject, rows, own.reading)):
             yield {**row, **{name: float(column[place]) for name, column in columns.items()}, "k": k}
 
 
@@ -51,7 +51,7 @@ def map_dispersion(subject: Subject) -> Iterator[Row]:
             taus = attended.taus(known)
             columns |= {f"tau_{name}{where}": tau for where, tau in taus.items()}
         columns["support"] = attended.real.sum(1).cpu().numpy()
-        for place, row in enumerate(begun(subject, rows, own.reading)):
+        for place, row in enumerate(common_columns(subject, rows, own.reading)):
             numbers = {name: float(column[place]) for name, column in columns.items()}
             yield {**numbers, **row, "frobenius": False}
 

@@ -24,7 +24,7 @@ ROW = "row"
 OURS = "has_query"  # in the config.json of a model that was trained here, and of no other
 
 
-def taken_in(
+def as_model(
     model: Any,
     *,
     tokenizer: Any = None,
@@ -92,7 +92,7 @@ def _nothing_more(choice: Mapping[str, Any], tokenizer: Any, labels: Sequence[st
         )
 
 
-def fetched(
+def load_model(
     where: str,
     *,
     labels: Sequence[str] | None = None,
@@ -104,9 +104,9 @@ def fetched(
     if not Path(where).is_dir() and ":" in where:
         made = _made(where)
         model, tokenizer = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
-        return taken_in(model, tokenizer=tokenizer, labels=labels, attention=attention)
+        return as_model(model, tokenizer=tokenizer, labels=labels, attention=attention)
     if Path(where).is_dir() and _is_ours(Path(where)):
-        return taken_in(load(where), labels=labels, attention=attention)
+        return as_model(load(where), labels=labels, attention=attention)
     choice, kind = _chosen(attention)
     found = load_transformer(where, labels=labels, network=network, remote_code=remote_code, **choice)
     return _of_kind(found, kind)

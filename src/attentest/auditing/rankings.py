@@ -13,7 +13,7 @@ from attentest.evidence.concordance import count_on
 from attentest.evidence.importances.catalogue import Effort, explain
 from attentest.evidence.importances.faithfulness import faithfulness, random_scores
 from attentest.experiments.contract import Row, Subject
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.model.reader import readings
 from attentest.statistics.plausibility import plausibility, shuffled_plausibility
 from attentest.statistics.rank_agreement import kendalls
@@ -36,7 +36,7 @@ def agreed(subject: Subject, effort: Effort, rng: torch.Generator) -> Iterator[R
         count = count_on(reading.weights.device)
         sizes = {name: each.detach().abs().to(reading.weights).cpu().numpy() for name, each in found.items()}
         columns = {name: kendalls(weights, size, lengths, count=count)[0] for name, size in sizes.items()}
-        for place, row in enumerate(begun(subject, rows, reading)):
+        for place, row in enumerate(common_columns(subject, rows, reading)):
             yield {**row, **{name: float(column[place]) for name, column in columns.items()}}
 
 
@@ -50,7 +50,7 @@ def erased(subject: Subject, draws: int, rng: torch.Generator) -> Iterator[Row]:
         columns: dict[str, list[float]] = {}
         for name, area in zip(ERASED, areas, strict=True):
             columns |= {name: area[:, 0].tolist(), f"null_{name}": area[:, 1:].mean(1).tolist()}
-        for place, row in enumerate(begun(subject, rows, reading)):
+        for place, row in enumerate(common_columns(subject, rows, reading)):
             yield {**row, **{name: column[place] for name, column in columns.items()}}
 
 
@@ -63,7 +63,7 @@ def marked(subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
     among = {row for row, example in enumerate(examples) if example.rationale}
     for rows, reading in readings(subject.model, subject.texts, among):
         weights = reading.weights.double().cpu().numpy()
-        for place, row in enumerate(begun(subject, rows, reading)):
+        for place, row in enumerate(common_columns(subject, rows, reading)):
             wanted = subject.texts.rationale(int(rows[place]))
             own = chance = (np.nan,) * len(MARKED)
             if row["length"] == len(wanted):

@@ -20,7 +20,7 @@ from torch import Tensor
 from attentest.store.store import Store
 
 
-class Kept:
+class StoreCheckpoint:
     """One file, replaced whole: whenever we are killed, the last save is all there.
 
     A save of another device, or of a version that did not say which, is as good as none: half of a training
@@ -51,7 +51,7 @@ class Kept:
 
 
 @contextmanager
-def whole_steps() -> Iterator[Callable[[], None]]:
+def interrupts_between_steps() -> Iterator[Callable[[], None]]:
     """Ctrl-C waits for the end of the step: a state kept in the middle of one would be no step's.
 
     Gives what to call between steps; it raises the KeyboardInterrupt that was held back.

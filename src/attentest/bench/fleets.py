@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 
 import torch
 
-from attentest.bench.checkpoint import Kept, whole_steps
+from attentest.bench.checkpoint import StoreCheckpoint, interrupts_between_steps
 from attentest.bench.engine.contract import Event, OnEvent
 from attentest.bench.work import (
     REPORT_EVERY,
@@ -36,7 +36,7 @@ MOST = 48  # members of a fleet: more of them gain little, and ask for memory
 WORTH_RETURNING = 2**30  # bytes: under this, asking for them again costs more than they are worth
 
 
-def company(cell: Cell) -> Hashable | None:
+def batch_key(cell: Cell) -> Hashable | None:
     """Cells of one company may be trained together; None for a cell that must be done alone.
 
     On a CPU the same key gives the same bits, which in company it would not.
@@ -61,7 +61,7 @@ def train_together(cells: Sequence[Cell], store: Store, device: str, on_event: O
         check_inputs(cell, store)
         device = device_of(cell, device)
         model, corpus, base = untrained(cell, store, device)
-        kept = Kept(store, cell.key, device)
+        kept = StoreCheckpoint(store, cell.key, device)
         training = Training(
             model,
             corpus,
@@ -82,7 +82,7 @@ def train_together(cells: Sequence[Cell], store: Store, device: str, on_event: O
         store.write(cell, made.files, {**notes, "fleet": len(cells)})
         on_event(Event("done", cell.key))
 
-    with whole_steps() as let_go:
+    with interrupts_between_steps() as let_go:
         for trainings in at_step.values():
             Fleet(trainings).run(write, _sometimes(trainings, of_cell, on_event, let_go))
 

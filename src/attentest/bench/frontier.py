@@ -15,9 +15,9 @@ class Frontier:
     """Hands cells to an engine as they become ready, and hears what became of them.
 
     Among ready cells the earliest stage goes first, so that long trainings begin as soon as they can. Cells
-    of one company are handed out together, up to `most` of them. Those of one seed read the same texts at the
-    same step; in mixed company each pads its texts to the longest of all (on 20 Newsgroups to 284 words with
-    three seeds, to 167 with one), so where they are enough they go by themselves. A company that only
+    with one batch key are handed out together, up to `most` of them. Those of one seed read the same texts at the
+    same step; mixed with other seeds each pads its texts to the longest of all (on 20 Newsgroups to 284 words with
+    three seeds, to 167 with one), so where they are enough they go by themselves. A group that only
     readings keep apart is waited for: these take seconds, and a fleet of one takes as long as one of twenty.
     A cell that found no memory is handed out again once fewer cells are running than were then.
     """
@@ -25,11 +25,11 @@ class Frontier:
     def __init__(
         self,
         cells: Mapping[str, Cell],
-        company: Callable[[Cell], Hashable | None] = lambda cell: None,
+        batch_key: Callable[[Cell], Hashable | None] = lambda cell: None,
         most: int = 1,
     ) -> None:
         self.cells, self.most = dict(cells), most
-        self.company = {key: company(cell) for key, cell in cells.items()}
+        self.batch_key = {key: batch_key(cell) for key, cell in cells.items()}
         self.waiting = {key: {k for k in cell.inputs.values() if k in cells} for key, cell in cells.items()}
         self.running: set[str] = set()
         self.crowd: dict[str, int] = {}  # how many others ran when the cell found no memory
@@ -37,34 +37,35 @@ class Frontier:
         self.failed: dict[str, str] = {}
 
     def take(self) -> list[str]:
-        """The next ready cell, with as many of its company as are ready; none while there is none."""
+        """The next ready cell, with as many of its group as are ready; none while there is none."""
         ready = [key for key, inputs in self.waiting.items() if inputs <= self.done and self._has_room(key)]
-        gathering = self._gathering(ready)
-        ready = [key for key in ready if self.company[key] not in gathering]
+        growing = self._growing_groups(ready)
+        ready = [key for key in ready if self.batch_key[key] not in growing]
         if not ready:
             return []
         key = min(ready, key=lambda key: STAGES.index(self.cells[key].stage))
-        job = self._with_company(key, ready)[: self.most]
+        job = self._with_its_group(key, ready)[: self.most]
         for each in job:
             del self.waiting[each]
             self.running.add(each)
         return job
 
-    def _gathering(self, ready: list[str]) -> set[Hashable]:
-        """Companies that are not full, and of which more will be ready with readings that can be made now."""
+    def _growing_groups(self, ready: list[str]) -> set[Hashable]:
+        """Batch keys whose groups are not full, and of which more will be ready with readings that can be made now."""
         at_hand = {key for key in [*ready, *self.running] if self.cells[key].stage == "reading"}
         soon = {
-            self.company[key]
+            self.batch_key[key]
             for key, inputs in self.waiting.items()
-            if self.company[key] is not None and inputs - self.done and inputs - self.done <= at_hand
+            if self.batch_key[key] is not None and inputs - self.done and inputs - self.done <= at_hand
         }
-        size = Counter(self.company[key] for key in ready)
-        return {company for company in soon if size[company] < self.most}
+        size = Counter(self.batch_key[key] for key in ready)
+        return {batch_key for batch_key in soon if size[batch_key] < self.most}
 
-    def _with_company(self, key: str, ready: list[str]) -> list[str]:
-        if self.company[key] is None:
+    def _with_its_group(self, key: str, ready: list[str]) -> list[str]:
+        if self.batch_key[key] is None:
             return [key]
-        job = [key, *(other for other in ready if other != key and self.company[other] == self.company[key])]
+        others = (other for other in ready if other != key)
+        job = [key, *(other for other in others if self.batch_key[other] == self.batch_key[key])]
         seed = self.cells[key].config.get("seed")
         alike = [each for each in job if self.cells[each].config.get("seed") == seed]
         return alike if len(alike) >= ENOUGH else job

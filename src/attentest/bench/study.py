@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 from attentest.bench.engine import inline
 from attentest.bench.engine.contract import Cells, Event, OnEvent, Work
 from attentest.bench.engine.local import Local
-from attentest.bench.fleets import MOST, attempt_together, company
+from attentest.bench.fleets import MOST, attempt_together, batch_key
 from attentest.bench.frontier import Frontier
 from attentest.bench.plan import Planner
 from attentest.claims.claims import Claim, Verdict
@@ -88,7 +88,7 @@ def run_cells(
     for cell in missing.values():
         store.plan(cell)
     # On a CPU arithmetic is what a training costs, and company saves none of it.
-    frontier = Frontier(missing, company, MOST) if device == "cuda" else Frontier(missing)
+    frontier = Frontier(missing, batch_key, MOST) if device == "cuda" else Frontier(missing)
     if watcher is not None:
         watcher.planned(missing)
 

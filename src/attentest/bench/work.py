@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 from safetensors.torch import load as load_tensors
 
-from attentest.bench.checkpoint import Kept, whole_steps
+from attentest.bench.checkpoint import StoreCheckpoint, interrupts_between_steps
 from attentest.bench.conclusion import conclude, generator
 from attentest.bench.corpora import planned_outside, prepare_corpus, stored_corpus
 from attentest.bench.engine.contract import Event, OnEvent
@@ -84,12 +84,12 @@ def train_model(cell: Cell, store: Store, device: str, report: Report) -> Made:
     model, corpus, base = untrained(cell, store, device)
     if is_constructed(model.config.encoder):
         return made_model(model, asdict(Record()))
-    with whole_steps() as let_go:
+    with interrupts_between_steps() as let_go:
         training = Training(
             model,
             corpus,
             base=base,
-            checkpoint=Kept(store, cell.key, device),
+            checkpoint=StoreCheckpoint(store, cell.key, device),
             on_progress=_sometimes(report, let_go),
             save_every=seconds_between_saves(),
         )

@@ -56,13 +56,15 @@ def _tested(claim: Claim, own: Evidence, evidence: Mapping[str, Evidence], devia
     for one, made in ((own, group), (rival, claim.other_group)):
         if one is None or experiment == PERFORMANCE:
             continue
-        why = unlearnt(one, evidence) or (None if measure.startswith(ANSWERS) else spoilt(one.table, made))
+        why = model_at_chance(one, evidence) or (
+            None if measure.startswith(ANSWERS) else variant_at_chance(one.table, made)
+        )
         if why:
             return Tested(claim, reason=why)
     return tested(claim, own.table, None if rival is None else rival.table, deviation)
 
 
-def unlearnt(own: Evidence, evidence: Mapping[str, Evidence]) -> str | None:
+def model_at_chance(own: Evidence, evidence: Mapping[str, Evidence]) -> str | None:
     """Why nothing can be asked of these models: no score is above that of one answer for all texts."""
     for other in evidence.values():
         same = point(other.config) == point(own.config) and other.config["model"] == own.config["model"]
@@ -73,7 +75,7 @@ def unlearnt(own: Evidence, evidence: Mapping[str, Evidence]) -> str | None:
     return None
 
 
-def spoilt(table: pd.DataFrame, group: str) -> str | None:
+def variant_at_chance(table: pd.DataFrame, group: str) -> str | None:
     """Why nothing can be asked of what an experiment made of its models: it is at chance where they were not.
 
     Only a score by which the model itself is above chance can tell: where nearly all texts are of one class,

@@ -47,7 +47,7 @@ def audit(
     """Is this model's attention an explanation? Evidence, criterion by criterion."""
     from attentest.auditing.api import audit as ask
     from attentest.auditing.choosing import BEST, to_be_chosen
-    from attentest.auditing.models import fetched
+    from attentest.auditing.models import load_model
     from attentest.auditing.page import check_out
     from attentest.auditing.run import check_budget
     from attentest.corpus.tables.table import read_table
@@ -64,7 +64,7 @@ def audit(
     chosen |= {"special_tokens": True} if special_tokens else {}
     names = None if labels is None else tuple(name.strip() for name in labels.split(","))
     choice, best = to_be_chosen(chosen)
-    subject = fetched(model, labels=names, attention=choice, network=network, remote_code=remote_code)
+    subject = load_model(model, labels=names, attention=choice, network=network, remote_code=remote_code)
     with counting(f"audit of {model}") as watcher:
         looked_for = dict.fromkeys(best, BEST)
         result = ask(subject, table, attention=looked_for, budget=budget, name=model, watcher=watcher)

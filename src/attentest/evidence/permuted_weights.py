@@ -17,7 +17,7 @@ from attentest.model.seam import Reading
 Order = Int[Tensor, "batch unit"]
 
 
-def dealt(reading: Reading, order: Order) -> Reading:
+def permuted_weights(reading: Reading, order: Order) -> Reading:
     """Each weight at the unit that `order` has at its place; the rest of the reading stays.
 
     The model's own weights are no longer the reading's, so it must be asked with the reading's given to it.

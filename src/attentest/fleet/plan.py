@@ -21,7 +21,7 @@ from attentest.model.training.loop import Training
 MARKERS = 2  # before and after a text
 
 
-def roomy(longest: int) -> int:
+def bucket_width(longest: int) -> int:
     """The next of a few widths: every width is recorded by itself, and an eighth of padding costs less.
 
     With its two markers a text is a multiple of 8 wide, as products of places with places like it.
@@ -55,7 +55,7 @@ class Plan:
 
     def given(self, step: int) -> list[Tensor]:
         """The texts of a step, their width, and the room of their sentences or the noise, if there is any."""
-        width = min(roomy(int(self.lengths[step].max())), int(self.train.lengths.max()))
+        width = min(bucket_width(int(self.lengths[step].max())), int(self.train.lengths.max()))
         found = [self.rows[step], self.blank[:width]]
         if isinstance(self.members[0].model.encoder, Hierarchical):
             room = self.train.measures(self.texts[step]).generous()

@@ -24,7 +24,7 @@ from attentest.evidence.adversary.strongest import strongest_adversary
 from attentest.evidence.erasure.leave_one_out import FAST, leave_one_out
 from attentest.evidence.importances.gradient import gradients
 from attentest.experiments.adversary.conclude import MAIN
-from attentest.live.session import LONGEST, Opened, units_of
+from attentest.live.session import LONGEST, LoadedModel, units_of
 from attentest.model.divergence import jensen_shannon, total_variation
 from attentest.model.networks.decoder import distribution
 from attentest.model.networks.hierarchy import Hierarchical
@@ -49,7 +49,7 @@ class Live:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._opened: OrderedDict[str, Opened] = OrderedDict()
+        self._opened: OrderedDict[str, LoadedModel] = OrderedDict()
         self._lock = threading.Lock()
 
     def read(self, *, model: str, text: str, query: str | None, epsilon: float | None) -> Document:
@@ -84,7 +84,7 @@ class Live:
             }
 
     @contextmanager
-    def _working(self, key: str) -> Iterator[Opened]:
+    def _working(self, key: str) -> Iterator[LoadedModel]:
         """The model, with nobody else at it."""
         opened = self._open(key)
         if not opened.lock.acquire(timeout=WAIT):
@@ -99,7 +99,7 @@ class Live:
         finally:
             opened.lock.release()
 
-    def _open(self, key: str) -> Opened:
+    def _open(self, key: str) -> LoadedModel:
         """The model by its key, which came from outside and must not become a path before it is checked."""
         if not (KEY.fullmatch(key) and self.store.holds(key, "model.safetensors")):
             raise Refusal(
@@ -109,14 +109,14 @@ class Live:
                 way_out="GET /api/models lists them.",
             )
         with self._lock:
-            opened = self._opened.setdefault(key, Opened(self.store, key))
+            opened = self._opened.setdefault(key, LoadedModel(self.store, key))
             self._opened.move_to_end(key)
             while len(self._opened) > MODELS:
                 self._opened.popitem(last=False)
         return opened
 
 
-def _read(opened: Opened, example: Example, reading: Reading, epsilon: float) -> Document:
+def _read(opened: LoadedModel, example: Example, reading: Reading, epsilon: float) -> Document:
     model, units = opened.model, units_of(opened.model, example)
     known = model.vocabulary.numbers(example.tokens) != UNK
     left, not_left = _left_out(model, reading)

@@ -28,7 +28,7 @@ READINGS = 16  # of each model, the texts that were read last
 
 @final
 @dataclass(eq=False)
-class Opened:
+class LoadedModel:
     """One model in memory. Its lock is held while it works: gradients change flags of its parameters."""
 
     store: Store

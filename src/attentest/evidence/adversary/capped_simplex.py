@@ -38,7 +38,7 @@ class Turned(NamedTuple):
     share: PerVariant
 
 
-def turned(portions: Float[Tensor, "batch 1 token"], slopes: Variants, slab: Slab) -> Turned:
+def allocate_at_edge(portions: Float[Tensor, "batch 1 token"], slopes: Variants, slab: Slab) -> Turned:
     """Hand out portions by slopes, turned towards the moves no further than the slab needs.
 
     Turned by a right angle only moves count, so the logit is as far as these portions can take it; and it
@@ -83,7 +83,7 @@ def best_linear(
     """
     filled = torch.arange(slopes.shape[2], device=slopes.device) * cap[:, None]
     portions = (mass[:, None] - filled).clamp_min(0.0).minimum(cap[:, None])
-    inside, outside, share = turned(portions[:, None], slopes, slab)
+    inside, outside, share = allocate_at_edge(portions[:, None], slopes, slab)
     return inside + share[..., None] * (outside - inside)
 
 

@@ -21,9 +21,9 @@ from attentest.evidence.adversary.capped_simplex import (
     PerToken,
     Slab,
     Variants,
+    allocate_at_edge,
     best_linear,
     standard,
-    turned,
 )
 from attentest.evidence.adversary.slab import slab
 from attentest.evidence.adversary.strongest import MASS_TOLERANCE
@@ -127,7 +127,7 @@ def _reversed_and_turned(texts: _Texts) -> Variants:
     largest, mean = texts.weights.amax(1, keepdim=True), 1 / texts.slab.mask.sum(1, keepdim=True)
     share = torch.linspace(0, 1, texts.slab.low.shape[1]).to(largest)
     slopes = _slopes((largest * (mean / largest) ** share)[..., None], texts.weights)
-    return turned(texts.weights.sort(1, descending=True).values[:, None], slopes, texts.slab).inside
+    return allocate_at_edge(texts.weights.sort(1, descending=True).values[:, None], slopes, texts.slab).inside
 
 
 def _anneal(

@@ -18,7 +18,7 @@ from attentest.evidence.permutation import permuted
 from attentest.experiments.ablation import ABOUT
 from attentest.experiments.ablation.conclude import ASKED, EXPLAINED
 from attentest.experiments.contract import Row, Subject
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.experiments.shared.shown import shown
 from attentest.model.reader import readings
@@ -59,7 +59,7 @@ class Ablation(AbstractBesideControls):
             other = permuted(reading.weights, reading.mask, 1, rng=rng)[:, 0]
             found = (moved_by_uniform(subject.model, reading), moved(subject.model, reading, other))
             columns = [_told(subject, name, each) for name, each in zip(ASKED, found, strict=True)]
-            for place, row in enumerate(begun(subject, rows, reading)):
+            for place, row in enumerate(common_columns(subject, rows, reading)):
                 at = int(rows[place])
                 kept = other[place, : row["length"]].tolist() if at in whole else None
                 yield {

@@ -19,7 +19,7 @@ from attentest.evidence.permutation import permuted
 from attentest.experiments.adversary import ABOUT
 from attentest.experiments.adversary import conclude as adversary
 from attentest.experiments.contract import Row, Subject
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.experiments.shared.shown import nested, places
 from attentest.model.divergence import attainable
@@ -90,7 +90,7 @@ class Adversary(AbstractBesideControls):
                 lent = pool.swapped(subject.model, reading, rows, 1, rng=rng).weights[:, 0]
                 columns |= under_swapped(reading, lent)
             numbers = {name: column.tolist() for name, column in columns.items()}
-            for place, row in enumerate(begun(subject, rows, reading)):
+            for place, row in enumerate(common_columns(subject, rows, reading)):
                 kept = {**NOT_LOOKED_FOR, **found.get(int(rows[place]), {})}
                 if rows[place] in whole:
                     kept |= {

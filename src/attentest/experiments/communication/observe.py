@@ -24,7 +24,7 @@ from attentest.experiments.communication import ABOUT
 from attentest.experiments.communication.conclude import PROJECTIONS
 from attentest.experiments.communication.game import Columns, Game
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import controls
 from attentest.experiments.shared.explained_split import ExplainedSplit
 from attentest.model.batch import IndexedSplit
@@ -102,7 +102,7 @@ class Communication(AbstractExperiment):
         if self.joint:  # with draws of its own: the others' messages are the same without it
             columns |= self._joint(subject, game, rng.spawn(1)[0])
         for rows, reading in readings(subject.model, subject.texts):
-            for place, row in zip(rows, begun(subject, rows, reading), strict=True):
+            for place, row in zip(rows, common_columns(subject, rows, reading), strict=True):
                 said = labels[game.test.answers[place]]
                 yield {**row, "predicted": said, **{name: c[place].item() for name, c in columns.items()}}
 

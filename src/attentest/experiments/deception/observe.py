@@ -26,7 +26,7 @@ from attentest.corpus.marks import RATIONALE, marks
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.experiments.deception import ABOUT
 from attentest.experiments.deception.conclude import ANONYMISED, PENALISED
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import controls
 from attentest.model.config import ModelConfig
 from attentest.model.losses import IMPERMISSIBLE, TASK
@@ -117,7 +117,7 @@ def _observed(subject: Subject, rows: np.ndarray, reading: Reading, marked: Mark
             **_answers(subject, reading, zeroed, "_zeroed"),
             **_answers(subject, reading, renormalised, "_renormalised"),
         }
-    for place, row in enumerate(begun(subject, rows, reading)):
+    for place, row in enumerate(common_columns(subject, rows, reading)):
         yield {**row, **{name: column[place] for name, column in columns.items()}}
 
 

@@ -20,7 +20,7 @@ from attentest.evidence.importances.influence import AT_MOST, Positions, influen
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.dispersion import ABOUT
 from attentest.experiments.importance.observe import mean_of_defined
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.experiments.shared.shown import places, shown
 from attentest.foreign.foreign_model import ForeignModel
@@ -95,7 +95,7 @@ class Dispersion(AbstractBesideControls):
                 **agreements(reading, importances),
                 **nulls.columns(reading, given, drawn_importances(model, reading, given, loo.under)),
             }
-            for place, row in enumerate(begun(subject, rows, reading)):
+            for place, row in enumerate(common_columns(subject, rows, reading)):
                 yield {**row, **{name: column[place].item() for name, column in columns.items()}}
 
     def _influences(

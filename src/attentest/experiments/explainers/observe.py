@@ -19,7 +19,7 @@ from attentest.evidence.importances.presence import PerUnit
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.explainers import ABOUT, ATTENTION, RANDOM
 from attentest.experiments.explainers.conclude import FAITHFUL, PLAUSIBLE
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.experiments.shared.shown import shown
 from attentest.model.reader import readings
@@ -72,7 +72,7 @@ class Explainers(AbstractBesideControls):
                 columns = agreement(reading, said) | self._faithful(model, reading, said, rng)
             people = rationales(subject, rows, reading)
             columns |= self._plausible(said, people, rng)
-            for place, row in enumerate(begun(subject, rows, reading)):
+            for place, row in enumerate(common_columns(subject, rows, reading)):
                 yield {**row, **{name: column[place].item() for name, column in columns.items()}}
 
     def _faithful(self, model: AttentionModel, reading: Reading, said: Said, rng: torch.Generator) -> Columns:

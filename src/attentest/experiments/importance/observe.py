@@ -19,7 +19,7 @@ from attentest.evidence.importances.traded_importance import traded_gradient, tr
 from attentest.evidence.permutation import orders
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.importance import ABOUT
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.experiments.shared.shown import shown
 from attentest.foreign.foreign_model import ForeignModel
@@ -122,7 +122,7 @@ class Importance(AbstractBesideControls):
             given = self._given(model, pool, batch, rows, rng)
             own = Importances.of(model, batch, given)
             columns = agreement(own, k) | self._nulls(own, given) | self.traded(model, own, rng)
-            for place, row in enumerate(begun(subject, rows, own.reading)):
+            for place, row in enumerate(common_columns(subject, rows, own.reading)):
                 yield {
                     **row,
                     "k": k,

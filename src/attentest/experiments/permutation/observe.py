@@ -12,7 +12,7 @@ import torch
 from attentest.evidence.permutation import medians, output_changes
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.permutation import ABOUT
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.model.reader import readings
 from attentest.refusal import Refusal
@@ -45,7 +45,7 @@ class Permutation(AbstractBesideControls):
                 changes = output_changes(subject.model, reading, self.permutations, rng=rng)
             middle = medians(changes)
             middle[(reading.mask.sum(1) < 2).cpu().numpy()] = np.nan  # one token: nothing to permute
-            for place, row in enumerate(begun(subject, rows, reading)):
+            for place, row in enumerate(common_columns(subject, rows, reading)):
                 yield {
                     **row,
                     "median_change": float(middle[place]),

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attentest.evidence.permutation import orders
-from attentest.evidence.permuted_weights import dealt
+from attentest.evidence.permuted_weights import permuted_weights
 from attentest.evidence.removal.decisions import attended, in_double
 from attentest.evidence.removal.exhausted_flip import exhausted_flip
 from attentest.evidence.removal.first_flip import FirstFlips, Orders, first_flips
@@ -21,7 +21,7 @@ from attentest.evidence.removal.smallest import smallest_flip
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.removal import ABOUT
 from attentest.experiments.removal import conclude as removal
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.foreign.foreign_model import ForeignModel
 from attentest.model.reader import readings
@@ -70,7 +70,7 @@ class Removal(AbstractBesideControls):
             own = measured(model, exact, drawn)
             null = _exchanged(model, exact, drawn, rng)
             columns = own | {f"null_{name}": null[name] for name in removal.MEASURED}
-            for place, row in enumerate(begun(subject, rows, reading)):
+            for place, row in enumerate(common_columns(subject, rows, reading)):
                 yield {**row, **{name: column[place].tolist() for name, column in columns.items()}}
 
 
@@ -79,7 +79,7 @@ def _exchanged(model: AttentionModel, reading: Reading, drawn: Orders, rng: torc
     if not isinstance(model, ForeignModel):
         return measured(model, exchanged(reading, rng=rng), drawn)
     order = orders(reading.mask, 1, rng=rng)[:, 0]
-    return measured(model, dealt(reading, order), order[:, None].expand_as(drawn).gather(2, drawn))
+    return measured(model, permuted_weights(reading, order), order[:, None].expand_as(drawn).gather(2, drawn))
 
 
 @torch.no_grad()

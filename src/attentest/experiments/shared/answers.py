@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from attentest.experiments.contract import Row, Subject
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.model.networks.decoder import distribution
 from attentest.model.seam import Reading
 
@@ -27,5 +27,5 @@ def answered(subject: Subject, rows: np.ndarray, reading: Reading) -> list[Row]:
             "gold": labels.index(row["label"]),
             "probabilities": probabilities.tolist(),
         }
-        for row, probabilities in zip(begun(subject, rows, reading), outputs, strict=True)
+        for row, probabilities in zip(common_columns(subject, rows, reading), outputs, strict=True)
     ]

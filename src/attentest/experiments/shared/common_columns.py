@@ -11,7 +11,7 @@ from attentest.model.seam import Reading
 
 
 @torch.no_grad()
-def begun(subject: Subject, rows: np.ndarray, reading: Reading) -> list[Row]:
+def common_columns(subject: Subject, rows: np.ndarray, reading: Reading) -> list[Row]:
     """One row for each text of a reading, in its order; an experiment adds what it measured.
 
     `attention_rate` and `attention_start` are there where dev chose them for this model.

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attentest.evidence.information.ranked import ranked
 from attentest.experiments.contract import Row, Subject
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.model.batch import buckets
 from attentest.model.reader import TEXTS, TOKENS
 from attentest.model.seam import Reading
@@ -63,5 +63,5 @@ class RankedSplit:
 
 def _begun(subject: Subject, places: np.ndarray, reading: Reading) -> list[Row]:
     flat = np.atleast_1d(normalised_entropy(reading.weights.cpu().numpy(), reading.mask.cpu().numpy()))
-    rows = begun(subject, places, reading)
+    rows = common_columns(subject, places, reading)
     return [{**row, "entropy": float(own)} for row, own in zip(rows, flat, strict=True)]

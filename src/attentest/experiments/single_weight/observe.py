@@ -22,7 +22,7 @@ from attentest.evidence.removal.single import (
     topmost,
 )
 from attentest.experiments.contract import Row, Subject
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.experiments.single_weight import ABOUT
 from attentest.model.reader import readings
@@ -59,7 +59,7 @@ class SingleWeight(AbstractBesideControls):
             )
             columns = own | {f"null_{name}": column for name, column in null.items()}
             items = attended(exact).sum(1).tolist()
-            for place, row in enumerate(begun(subject, rows, reading)):
+            for place, row in enumerate(common_columns(subject, rows, reading)):
                 measured = {name: float(column[place]) for name, column in columns.items()}
                 yield {**row, "items": items[place], **measured}
 

@@ -14,7 +14,7 @@ from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.experiments.dispersion.observe import NullDraws, agreements, entropy
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import controls
 from attentest.experiments.sparsity import ABOUT
 from attentest.experiments.sparsity.conclude import LAMBDA, SOFTMAX, TWIN
@@ -89,7 +89,7 @@ class Sparsity(AbstractExperiment):
                 **agreements(reading, importances),
                 **nulls.columns(reading, given, {"loo": loo.under}),
             }
-            for place, row in enumerate(begun(subject, rows, reading)):
+            for place, row in enumerate(common_columns(subject, rows, reading)):
                 numbers = {name: column[place].item() for name, column in columns.items()}
                 yield {**row, "lambda": number, **numbers}
 

@@ -15,7 +15,7 @@ from attentest.evidence.concordance import count_on
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
-from attentest.experiments.shared.common_columns import begun
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import UNTRAINED
 from attentest.experiments.shared.shown import shown
 from attentest.experiments.vectors import ABOUT
@@ -78,7 +78,7 @@ class Vectors(AbstractExperiment):
                 kendalls(weights, _numpy(importance), lengths, count=count)[0]
                 for importance in (found.times_input, loo)
             ]
-            for place, row in enumerate(begun(subject, rows, found.reading)):
+            for place, row in enumerate(common_columns(subject, rows, found.reading)):
                 both = {f"tau_{name}": float(tau[place]) for name, tau in zip(IMPORTANCES, taus, strict=True)}
                 yield {**row, **both, **constant}
 

@@ -22,7 +22,7 @@ from torch.nn.utils.rnn import pad_sequence
 from attentest.model.divergence import total_variation
 from attentest.model.networks.decoder import distribution
 from attentest.model.seam import Reading
-from attentest.model.training.selection import Keeping, LowestLoss
+from attentest.model.training.selection import LowestLoss, SelectionRule
 from attentest.refusal import Refusal
 from attentest.shapes import Logits
 
@@ -76,7 +76,7 @@ class Imitation:
     """The loss of a training that knows no labels, only what the base said of its texts."""
 
     sums = True
-    keeps: Keeping = LowestLoss()
+    keeps: SelectionRule = LowestLoss()
 
     def __init__(self, factor: float, base: Mapping[str, Said], ids: Sequence[str]) -> None:
         self.factor, self.base = factor, base

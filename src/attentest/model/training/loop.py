@@ -164,7 +164,7 @@ class Training:
             return True
         if not self.record.history or self.step:
             return False
-        return self.objective.keeps.over(self.record.history, self.record.chosen, self.patience)
+        return self.objective.keeps.should_stop(self.record.history, self.record.chosen, self.patience)
 
     @property
     def learning_rate(self) -> float:
@@ -175,7 +175,7 @@ class Training:
         assert self.config.learning_rate is not None
         if not self.config.halving:
             return self.config.learning_rate
-        reached = [self.objective.keeps.reached(epoch) for epoch in self.record.history]
+        reached = [self.objective.keeps.score(epoch) for epoch in self.record.history]
         idle = sum(reached[n] <= max(reached[:n]) for n in range(1, len(reached)))
         return self.config.learning_rate * 0.5**idle
 
@@ -245,7 +245,7 @@ class Training:
         history.append(done)
         # An epoch too early to be kept is kept where there is no other.
         ripe = self.epoch >= min(keeps.earliest, self.epochs)
-        kept = ripe and (not self.record.chosen or keeps.better(done, history[self.record.chosen - 1]))
+        kept = ripe and (not self.record.chosen or keeps.improves(done, history[self.record.chosen - 1]))
         if kept:
             self.record.chosen = self.epoch
         self.epoch, self.step, self.loss = self.epoch + 1, 0, 0.0

@@ -16,7 +16,7 @@ from attentest.model.losses import IMITATE, TASK, Loss
 from attentest.model.networks.log_odds import LOG_ODDS, LogOddsAttention, Regulariser
 from attentest.model.seam import AttentionModel, Reading
 from attentest.model.training.imitation import Imitation, Said
-from attentest.model.training.selection import BestOnDev, BestOnDevThenLoss, Keeping
+from attentest.model.training.selection import BestOnDev, BestOnDevThenLoss, SelectionRule
 from attentest.refusal import Refusal
 from attentest.shapes import Logits
 
@@ -26,7 +26,7 @@ class Objective(Protocol):
     """A loss of one batch."""
 
     sums: bool  # whether it adds up the batch's texts, or averages them
-    keeps: Keeping
+    keeps: SelectionRule
 
     def __call__(self, reading: Reading, logits: Logits) -> Float[Tensor, ""]:
         """The loss, in the graph."""
@@ -54,7 +54,7 @@ class Task:
         self.sums = model.config.decoder == "sigmoid"
         measure = "auc" if self.sums else "accuracy"
         hides = isinstance(penalty, Impermissible)
-        self.keeps: Keeping = BestOnDevThenLoss(measure) if hides else BestOnDev(measure)
+        self.keeps: SelectionRule = BestOnDevThenLoss(measure) if hides else BestOnDev(measure)
         positive = max(int((split.labels == 1).sum()), 1)
         self.positive_weight = torch.tensor(len(split) / positive - 1.0, device=model.device)
 

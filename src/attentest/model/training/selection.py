@@ -10,21 +10,21 @@ Epoch = Mapping[str, Any]  # as the record's history has it: epoch, loss, dev (e
 
 
 @runtime_checkable
-class Keeping(Protocol):
+class SelectionRule(Protocol):
     """A rule that needs the history alone, so that a resumed training keeps what an undisturbed one would."""
 
     earliest: ClassVar[int]  # the first epoch that may be kept
     asks_dev: ClassVar[bool]  # whether scores on dev decide anything; where not, no epoch is scored
 
-    def reached(self, epoch: Epoch) -> float:
+    def score(self, epoch: Epoch) -> float:
         """How far this epoch got; more is better."""
         ...
 
-    def better(self, epoch: Epoch, kept: Epoch) -> bool:
+    def improves(self, epoch: Epoch, kept: Epoch) -> bool:
         """Whether it is to be kept instead."""
         ...
 
-    def over(self, history: Sequence[Epoch], chosen: int, patience: int) -> bool:
+    def should_stop(self, history: Sequence[Epoch], chosen: int, patience: int) -> bool:
         """Whether training ends here."""
         ...
 
@@ -37,16 +37,16 @@ class BestOnDev:
     earliest: ClassVar[int] = 2
     asks_dev: ClassVar[bool] = True
 
-    def reached(self, epoch: Epoch) -> float:
+    def score(self, epoch: Epoch) -> float:
         """The measure."""
         return epoch["dev"][self.measure]
 
-    def better(self, epoch: Epoch, kept: Epoch) -> bool:
+    def improves(self, epoch: Epoch, kept: Epoch) -> bool:
         """AUC says nothing of the threshold, so of two epochs with the same the more accurate wins."""
-        merits = ((self.reached(each), each["dev"]["accuracy"]) for each in (epoch, kept))
+        merits = ((self.score(each), each["dev"]["accuracy"]) for each in (epoch, kept))
         return next(merits) > next(merits)
 
-    def over(self, history: Sequence[Epoch], chosen: int, patience: int) -> bool:
+    def should_stop(self, history: Sequence[Epoch], chosen: int, patience: int) -> bool:
         """Perfect on dev, or no better for more than `patience` epochs."""
         perfect = history[-1]["dev"]["accuracy"] == 1.0 and len(history) >= self.earliest
         return perfect or len(history) - chosen > patience
@@ -56,13 +56,13 @@ class BestOnDev:
 class BestOnDevThenLoss(BestOnDev):
     """The same where attention is penalised: dev is blind to a penalty that works on when dev is perfect."""
 
-    def better(self, epoch: Epoch, kept: Epoch) -> bool:
+    def improves(self, epoch: Epoch, kept: Epoch) -> bool:
         """Of two epochs that do as well on dev, the one with the lower training loss."""
-        if self.reached(epoch) == self.reached(kept):
+        if self.score(epoch) == self.score(kept):
             return epoch["loss"] < kept["loss"]
-        return self.reached(epoch) > self.reached(kept)
+        return self.score(epoch) > self.score(kept)
 
-    def over(self, history: Sequence[Epoch], chosen: int, patience: int) -> bool:
+    def should_stop(self, history: Sequence[Epoch], chosen: int, patience: int) -> bool:
         """No better for more than `patience` epochs."""
         return len(history) - chosen > patience
 
@@ -74,14 +74,14 @@ class LowestLoss:
     earliest: ClassVar[int] = 1
     asks_dev: ClassVar[bool] = False
 
-    def reached(self, epoch: Epoch) -> float:
+    def score(self, epoch: Epoch) -> float:
         """How low."""
         return -epoch["loss"]
 
-    def better(self, epoch: Epoch, kept: Epoch) -> bool:
+    def improves(self, epoch: Epoch, kept: Epoch) -> bool:
         """Strictly lower."""
         return epoch["loss"] < kept["loss"]
 
-    def over(self, history: Sequence[Epoch], chosen: int, patience: int) -> bool:
+    def should_stop(self, history: Sequence[Epoch], chosen: int, patience: int) -> bool:
         """No lower for `patience` epochs."""
         return len(history) - chosen >= patience
