@@ -15,11 +15,11 @@ class Frontier:
     """Hands cells to an engine as they become ready, and hears what became of them.
 
     Among ready cells the earliest stage goes first, so that long trainings begin as soon as they can. Cells
-    with one batch key are handed out together, up to `most` of them. Those of one seed read the same texts at the
-    same step; mixed with other seeds each pads its texts to the longest of all (on 20 Newsgroups to 284 words with
-    three seeds, to 167 with one), so where they are enough they go by themselves. A group that only
-    readings keep apart is waited for: these take seconds, and a fleet of one takes as long as one of twenty.
-    A cell that found no memory is handed out again once fewer cells are running than were then.
+    with one batch key are handed out together, up to `most` of them. Those of one seed read the same texts at
+    the same step; mixed with other seeds each pads its texts to the longest of all (on 20 Newsgroups to 284
+    words with three seeds, to 167 with one), so where they are enough they go by themselves. A group that
+    only readings keep apart is waited for: these take seconds, and a fleet of one takes as long as one of
+    twenty. A cell that found no memory is handed out again once fewer cells are running than were then.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Frontier:
         return job
 
     def _growing_groups(self, ready: list[str]) -> set[Hashable]:
-        """Batch keys whose groups are not full, and of which more will be ready with readings that can be made now."""
+        """Batch keys whose groups are not full, and of which more will be ready with readings made now."""
         at_hand = {key for key in [*ready, *self.running] if self.cells[key].stage == "reading"}
         soon = {
             self.batch_key[key]
