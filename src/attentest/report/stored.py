@@ -94,8 +94,8 @@ class StoredFinding:
     def corpus_key(self) -> str | None:
         """The very texts, not only their name.
 
-        Where every observation is lost, the texts are those of all other findings about a corpus of that name,
-        if these are of one corpus.
+        Where every observation is lost, the texts are those of all other findings about a corpus of that
+        name, if these are of one corpus.
         """
         own = (cell.inputs["corpus"] for cell in self.observations if "corpus" in cell.inputs)
         return next(own, self.stored.only_corpora.get(self.cell.config["corpus"]))
