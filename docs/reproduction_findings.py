@@ -23,6 +23,8 @@ NAMES |= {
     "imdb": "IMDB",
     "20news": "20 Newsgroups",
     "snli": "SNLI",
+    "babi-1": "bAbI 1",
+    "cnn-wen": "CNN (Wen)",
 }
 FORMATS = (b"findings 1", b"findings 2")
 WIDE = ("described_observations", "described_models")  # long texts that no table shows

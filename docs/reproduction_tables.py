@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 from reproduction_blocks import Block, Item
-from reproduction_findings import NAMES, markdown, path_of, results, selected
+from reproduction_findings import NAMES, ROOT, markdown, path_of, results, selected
 from vectors import WIDTH, chosen
 
 from attentest.compare.points import grid_points
@@ -22,7 +22,7 @@ from attentest.experiments.vectors.conclude import choose_scales
 from attentest.notebook import word_vectors
 from attentest.store.importing import import_findings
 from attentest.store.store import Store
-from attentest.studies.recipe import load_study
+from attentest.studies.recipe import Study, load_study
 
 CLAIM_VERDICTS = ("supported", "refuted", "undecided")
 FEW_POINTS = 4  # grid points are named where a verdict has at most as many
@@ -39,8 +39,14 @@ def stored(file: str) -> Stored:
 
 
 @cache
+def _study(name: str) -> Study:
+    """A study of the package, or the path of a TOML file from the root of the repository."""
+    return load_study(str(ROOT / name) if name.endswith(".toml") else name)
+
+
+@cache
 def _judged(study: str, file: str) -> list[Judged]:
-    return list(judged(load_study(study), grid_points(stored(file))))
+    return list(judged(_study(study), grid_points(stored(file))))
 
 
 @cache
@@ -61,7 +67,7 @@ def claims(block: Block) -> str:
     corpora = list(names) or sorted({one.point.corpus for one in found})
     heads = [names.get(name, name) for name in corpora] if by == "corpus" else ["all"]
     lines = []
-    for claim in load_study(study).claim:
+    for claim in _study(study).claim:
         own = [one for one in found if one.verdict.claim.says == claim.says]
         parts = [[one for one in own if one.point.corpus == name] for name in corpora]
         counts = [_tally(part) for part in (parts if by == "corpus" else [own])]
@@ -181,7 +187,7 @@ def provenance(block: Block) -> str:
         ["epochs", ", ".join(epochs)],
         ["device", _listed(cells["device"])],
         ["torch", _listed(cells["torch"])],
-        ["trained models", f"{len({key for keys in cells['trained_model'] for key in keys if key}):,}"],
+        ["trained models", _models(cells)],
         ["finding cells", f"{len(cells):,}"],
     ]
     keys = "\n".join(
@@ -192,6 +198,13 @@ def provenance(block: Block) -> str:
         f"<details><summary>The first {KEY_LENGTH} characters of the keys</summary>\n\n{keys}\n\n</details>"
     )
     return markdown(["", ""], lines) + "\n\n" + details
+
+
+def _models(cells: pd.DataFrame) -> str:
+    """How many models the findings are about; their controls and adversaries are not counted."""
+    keys = {key for keys in cells["trained_model"] for key in keys}
+    told = f"{len(keys - {''}):,}"
+    return f"{told} with a record; the records of others are lost" if "" in keys else told
 
 
 def _known_corpora(block: Block, frame: pd.DataFrame) -> list[str]:

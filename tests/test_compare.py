@@ -23,6 +23,7 @@ from attentest.compare.formats import COLUMNS, FORMATS, LATEX
 from attentest.compare.pairs import DASH, decimal, epochs, model_of, vectors
 from attentest.compare.pairs import published as published_as
 from attentest.compare.papers import DEV_FROM_TRAIN, PAPERS, SIZES, WEN, WIEGREFFE_PINTER
+from attentest.compare.stored import Stored
 from attentest.compare.table import compare
 from attentest.compare.translation import is_result, wanted
 from attentest.corpus.files import SCHEMA
@@ -1146,3 +1147,23 @@ def test_decimals_say_how_far_a_number_was_rounded(tmp_path):
     values = ("1", "0.3", "0.34", "0.345", "5e-4")
     numbers = load_published(a_study(tmp_path, [line("SST", TAU, value) for value in values]))
     assert [n.rounding for n in numbers] == pytest.approx([0.005, 0.005, 0.005, 0.0005, 0.00005])
+
+
+def lose_observations(store, cell):
+    """What a machine that is given back before its records are copied leaves of a finding."""
+    for key in cell.inputs.values():
+        store.forget("cells", key)
+
+
+def test_a_finding_that_lost_its_observations_is_of_the_only_corpus_of_that_name(tmp_path):
+    store = Store(tmp_path / "store")
+    lost = put(store, [finding()])
+    put(store, [finding()], encoder="average")
+    put(store, [finding()], corpus="imdb", encoder="cnn")
+    lose_observations(store, lost)
+    held = {each.cell.key: each for each in Stored(store).every}
+    assert not held[lost.key].observations
+    assert held[lost.key].corpus_key == corpus_cell("sst").key
+    put(store, [finding()], encoder="cnn", texts="other texts")
+    held = {each.cell.key: each for each in Stored(store).every}
+    assert held[lost.key].corpus_key is None, "of two corpora of one name nobody knows which"

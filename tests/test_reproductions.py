@@ -80,6 +80,47 @@ def test_a_changed_number_is_found(page):
     assert reproductions.generated(page, changed)[page] == text_of(page) != changed
 
 
+SECOND_EDITION = ("jain-wallace-2019", "serrano-smith-2019-flat", "wen-2022", "wiegreffe-pinter-2019")
+
+
+def exact_numbers(text):
+    """Numbers with three decimals, as tables print them; a minus is part of the number."""
+    return set(re.findall(r"(?<![\w.])-?\d+\.\d{3}(?![\d.])", text))
+
+
+def not_generated(text):
+    return reproduction_blocks.BLOCK.sub("", text)
+
+
+@pytest.mark.parametrize("name", SECOND_EDITION)
+def test_every_exact_number_of_the_argument_is_in_a_table_of_its_page(name):
+    text = text_of(reproductions.PAGES / f"{name}.md")
+    tables = exact_numbers("\n".join(match["body"] for match in reproduction_blocks.BLOCK.finditer(text)))
+    argued = exact_numbers(not_generated(text))
+    assert argued, "the argument names numbers"
+    assert not argued - tables
+
+
+def findings_of_the_readme():
+    section = text_of(ROOT / "README.md").split("## What it found so far")[1].split("\n## ")[0]
+    return [item for item in re.split(r"^- ", section, flags=re.M)[1:]]
+
+
+def test_every_exact_number_of_the_readme_is_on_a_page_that_its_finding_links():
+    for finding in findings_of_the_readme():
+        pages = [ROOT / link for link in re.findall(r"\]\((docs/[^)#]+\.md)", finding)]
+        assert pages, finding
+        there = set().union(*(exact_numbers(text_of(page)) for page in pages))
+        assert not exact_numbers(finding) - there, finding
+
+
+def test_no_finding_of_the_readme_rests_on_a_page_of_the_first_edition():
+    findings = findings_of_the_readme()
+    first_edition = [one for one in findings if "first-edition/" in one]
+    assert len(findings) > len(first_edition) <= 1
+    assert all("no conclusion rests on them" in one for one in first_edition)
+
+
 # --- the parser
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -91,8 +92,13 @@ class StoredFinding:
 
     @property
     def corpus_key(self) -> str | None:
-        """The very texts, not only their name."""
-        return next((cell.inputs["corpus"] for cell in self.observations if "corpus" in cell.inputs), None)
+        """The very texts, not only their name.
+
+        Where every observation is lost, the texts are those of all other findings about a corpus of that
+        name, if these are of one corpus.
+        """
+        own = (cell.inputs["corpus"] for cell in self.observations if "corpus" in cell.inputs)
+        return next(own, self.stored.only_corpora.get(self.cell.config["corpus"]))
 
     @cached_property
     def epochs_run(self) -> list[int] | None:
@@ -219,6 +225,16 @@ class Stored:
             for key, cell in self.cells.items()
             if cell.stage == "corpus" and store.holds(key, "corpus.json")
         ]
+
+    @cached_property
+    def only_corpora(self) -> dict[str, str]:
+        """The corpus cell of each name that all findings are about, as far as their observations are kept."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for cell in self.cells.values():
+            if cell.stage == "finding":
+                seen = [self.cells[key] for key in cell.inputs.values() if key in self.cells]
+                found[cell.config["corpus"]] |= {o.inputs["corpus"] for o in seen if "corpus" in o.inputs}
+        return {name: keys.pop() for name, keys in found.items() if len(keys) == 1}
 
     def findings(self, wanted: Wanted, corpus: str) -> list[StoredFinding]:
         """Every finding cell at that grid point: one for each way its models were made, corrected first."""
