@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "cli_audit": {"auditor", "experiments", "cli_shared", "corpus", "figures", "report"},
     "cli_results": {"cli_shared", "corpus", "figures", "report", "store"},
     "cli_store": {"cli_shared", "figures", "report", "store"},
-    "cli_serve": {"cli_results", "cli_shared", "corpus", "live", "store", "web"},
+    "cli_serve": {"cli_results", "cli_shared", "corpus", "live", "report", "store", "web"},
     "cli": {
         "cli_audit",
         "cli_corpora",
@@ -118,8 +118,9 @@ GALLERY += ["attentest.figures.comparisons", "attentest.figures.formats", "atten
 GALLERY += ["attentest.report.extra", "attentest.report.folder", "attentest.cli_results"]
 GALLERY += ["attentest.report.export", "attentest.store.importing", "attentest.cli_store"]
 GALLERY += ["attentest.experiments.calibration.table", "attentest.findings.calibrated"]
-GALLERY += ["attentest.web.server", "attentest.web.site", "attentest.cli_serve"]
-DRAWN = ["attentest.figures.charts", "attentest.report.site"]  # these need the extra `web`, too
+GALLERY += ["attentest.web.drawing", "attentest.web.guard", "attentest.web.site", "attentest.cli_serve"]
+DRAWN = ["attentest.figures.charts", "attentest.report.site", "attentest.web.server"]
+DRAWN += ["attentest.web.application"]  # these need the extra `web`, too
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,11 @@ from attentest.figures.heatmaps import HEATMAP_CSS, LEVELS
 from attentest.figures.pairs import count
 from attentest.figures.terminal import harmless, number
 from attentest.references import brief, whole
-from attentest.refusal import Refusal
 from attentest.report.by_seed import by_seed
 from attentest.report.calibration import calibration_page
 from attentest.report.catalogue import catalogue
 from attentest.report.explorer import corpus_words, explorer
+from attentest.report.extra import no_findings
 from attentest.report.lines import columns, main_line
 from attentest.report.missing import failed
 from attentest.report.numbers import numbers
@@ -77,12 +77,7 @@ def build(
     stored = Stored(Store(store_url).existing())
     points = grid_points(stored)
     if not points:
-        raise Refusal(
-            f"store {store_url}",
-            got="no findings",
-            needs="at least one experiment that was concluded",
-            way_out="Run `attentest demo` or `attentest study NAME` first.",
-        )
+        raise no_findings(store_url)
     write = _Writer()
     steps = len(points) + len(known)
     watch(0, steps)
