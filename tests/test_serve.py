@@ -335,6 +335,14 @@ def test_wrong_words_are_refused_before_a_port_is_taken(store, tmp_path, capsys)
         assert says in capsys.readouterr().err
 
 
+def test_without_the_extra_it_says_what_to_install(store, capsys, monkeypatch):
+    put_kind(store, "average")
+    monkeypatch.setattr("attentest.report.extra.find_spec", lambda name: None)
+    assert run(["serve", "--store", store.url]) == 2
+    said = capsys.readouterr().err
+    assert "no starlette, uvicorn" in said and "attentest[web]" in said
+
+
 def test_the_guide_knows_every_option_question_and_bound():
     guide = (Path(__file__).parents[1] / "docs" / "guides" / "serve.md").read_text(encoding="utf-8")
     options = {f"--{name.replace('_', '-')}" for name in inspect.signature(serve).parameters}

@@ -101,7 +101,12 @@ class Application:
         }
         self.starlette = Starlette(
             routes=[Mount("/api", app=self._interface()), Route("/{page:path}", self._page)],
-            exception_handlers={405: _wrong_method, HTTPException: _said, Refusal: _refused, 500: _mistake},
+            exception_handlers={
+                405: _wrong_method,
+                HTTPException: _refused,
+                Refusal: _refused,
+                500: _mistake,
+            },
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,10 +116,9 @@ class Application:
             came = _not_http(request) or await _body(request)
             if isinstance(came, Response):
                 await came(scope, receive, send)
-            elif (turned_away := self._turned_away(request)) is not None:
-                await turned_away(scope, receive, send)
             else:
-                await self.starlette(scope, _again(came), send)
+                answer = self._turned_away(request) or self.starlette
+                await answer(scope, _again(came), send)
         except (ClientDisconnect, asyncio.CancelledError):
             return  # the client has gone, or the server ends
 
@@ -252,13 +256,9 @@ async def _in_thread(work: Callable[[], Result]) -> Result:
         except Exception as error:  # noqa: BLE001  raised again where the result is awaited
             future.set_exception(error)
 
+    future.set_running_or_notify_cancel()  # whoever no longer waits does not take its place for the result
     threading.Thread(target=run, daemon=True).start()
     return await asyncio.wrap_future(future)
-
-
-async def _said(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return refused(error.status_code, error.detail)
 
 
 async def _wrong_method(request: Request, error: Exception) -> Response:
@@ -269,6 +269,8 @@ async def _wrong_method(request: Request, error: Exception) -> Response:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        return refused(error.status_code, error.detail)
     assert isinstance(error, Refusal)
     return refused(422, error)
 

@@ -20,7 +20,8 @@ from attentest.web.contract import LONGEST_HEAD
 SECONDS = 15.0  # for a request to arrive whole, and again for the answer to be taken
 CONNECTIONS = 256
 OF_ONE_CLIENT = 64
-BACKLOG = 32  # taken at once, so fewer than places: nobody makes room before it is listened to
+AT_ONCE = 32  # connections are taken; fewer than places, so that each is read before it may make room
+QUEUE = 512  # that may wait to be taken
 TAKEN = {
     errno.EADDRINUSE: (
         "one that another program listens on",
@@ -56,7 +57,7 @@ class Server(uvicorn.Server):
             proxy_headers=False,
             server_header=False,
             headers=[("Server", "attentest")],
-            backlog=BACKLOG,
+            backlog=AT_ONCE,
             h11_max_incomplete_event_size=LONGEST_HEAD,
             # Our own mistakes are shown; what strangers send does not belong on a terminal.
             log_config=None,
@@ -64,6 +65,12 @@ class Server(uvicorn.Server):
             access_log=False,
         )
         super().__init__(config)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let more connections wait than are taken at once, which asyncio has as one number."""
+        await super().startup(sockets=sockets)
+        for listener in sockets or ():
+            listener.listen(QUEUE)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End at once and well, whoever still waits for an answer."""
@@ -78,7 +85,7 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))
-            listener.listen(BACKLOG)
+            listener.listen(QUEUE)
         except (OSError, ValueError) as error:  # a name that cannot be one is a ValueError
             number = error.errno or 0 if isinstance(error, OSError) else 0
             said = getattr(error, "strerror", None) or str(error)
