@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from http import HTTPMethod
 from typing import Any, TypeVar, final
 from urllib.parse import parse_qsl, quote, unquote_to_bytes
 
@@ -18,12 +17,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route, Router
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from attentest.refusal import Refusal
+from attentest.web.arrival import again, body_of, not_http
 from attentest.web.contract import (
-    LARGEST,
-    LONGEST_HEAD,
     DecideAnswer,
     DecideQuestion,
     ExampleAnswer,
@@ -34,7 +32,7 @@ from attentest.web.contract import (
     ReadQuestion,
 )
 from attentest.web.guard import Guard, from_elsewhere
-from attentest.web.messages import KINDS, file_response, json_response, not_understood, refused, response
+from attentest.web.messages import KINDS, file_response, json_response, refused, response
 from attentest.web.openapi import Operation, described
 from attentest.web.shelf import Shelf
 from attentest.web.site import RELOAD, Pages, waiting_page
@@ -43,7 +41,6 @@ Result = TypeVar("Result")
 
 DESCRIPTION = "/api/openapi.json"
 QUESTIONS = 32  # at the same time; each has a thread
-MOST_HEADERS = 100
 ROUTES = (
     Operation(
         method="GET",
@@ -113,12 +110,12 @@ class Application:
         """One request, from whoever it may be."""
         request = Request(scope, receive)
         try:
-            came = _not_http(request) or await _body(request)
+            came = not_http(request) or await body_of(request)
             if isinstance(came, Response):
                 await came(scope, receive, send)
             else:
                 answer = self._turned_away(request) or self.starlette
-                await answer(scope, _again(came), send)
+                await answer(scope, again(came), send)
         except (ClientDisconnect, asyncio.CancelledError):
             return  # the client has gone, or the server ends
 
@@ -206,44 +203,6 @@ class Application:
         if self.live is None:
             raise HTTPException(404, self.why)
         return self.live
-
-
-def _not_http(request: Request) -> Response | None:
-    """What this server does not speak."""
-    if request.scope["http_version"] not in ("1.0", "1.1"):
-        return not_understood(505)
-    if request.method not in HTTPMethod.__members__:
-        return not_understood(501)
-    if len(request.scope["raw_path"]) + len(request.scope["query_string"]) > LONGEST_HEAD:
-        return not_understood(414)
-    size = sum(len(name) + len(value) for name, value in request.headers.raw)
-    return not_understood(431) if size > LONGEST_HEAD or len(request.headers) > MOST_HEADERS else None
-
-
-async def _body(request: Request) -> Response | bytes:
-    """All that was sent with the request, or why it is not taken."""
-    said = request.headers.get("content-length")
-    if "transfer-encoding" in request.headers or (said is None and request.method == "POST"):
-        return not_understood(411)
-    length, taken, body = int(said or 0), 0, bytearray()  # h11 has made sure that it is a number
-    async for part in request.stream():
-        taken += len(part)
-        if length <= LARGEST:
-            body += part
-        elif taken > 4 * LARGEST:  # some of it is read, so that the sender is still there for the answer
-            break
-    if length > LARGEST:
-        return not_understood(413, f"A question has at most {LARGEST:,} bytes")
-    return bytes(body) if taken == length else not_understood(400, "The question ended before its length")
-
-
-def _again(body: bytes) -> Receive:
-    """The body, for whoever reads it next."""
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return receive
 
 
 async def _in_thread(work: Callable[[], Result]) -> Result:

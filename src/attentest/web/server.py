@@ -20,7 +20,7 @@ from attentest.web.contract import LONGEST_HEAD
 SECONDS = 15.0  # for a request to arrive whole, and again for the answer to be taken
 CONNECTIONS = 256
 OF_ONE_CLIENT = 64
-AT_ONCE = 32  # connections are taken; fewer than places, so that each is read before it may make room
+AT_ONCE = 32  # taken in one step of the loop; fewer than places, so that each is read before it makes room
 QUEUE = 512  # that may wait to be taken
 TAKEN = {
     errno.EADDRINUSE: (
