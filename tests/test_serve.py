@@ -1,6 +1,7 @@
 """`attentest serve`: a port of this machine, bounds on what strangers may send, and a clean end."""
 
 import http.client
+import importlib
 import inspect
 import json
 import logging
@@ -435,14 +436,17 @@ def test_it_says_its_address_serves_and_ends_with_ctrl_c(store, tmp_path):
 # To draw figures takes most of the time; here and in the other process none are.
 UNDRAWN = """
 import sys, attentest.report.pictures, attentest.report.site
-attentest.report.pictures.FIGURES, attentest.report.site.to_svg = {}, lambda chart: "<svg/>"
+attentest.report.pictures.FIGURES.clear()
+attentest.report.site.to_svg = lambda chart: "<svg/>"
 """
 
 
 def test_the_pages_are_the_very_bytes_of_a_report(store, tmp_path, monkeypatch):
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
-    monkeypatch.setattr("attentest.report.pictures.FIGURES", {})
+    pictures = importlib.import_module("attentest.report.pictures")
+    for name in list(pictures.FIGURES):
+        monkeypatch.delitem(pictures.FIGURES, name)
     monkeypatch.setattr("attentest.report.site.to_svg", lambda chart: "<svg/>")
     replaced(monkeypatch, UNDRAWN + START)
     put(store, "permutation", put_corpus(store))
