@@ -1,11 +1,21 @@
 """A store of small models that can be asked, and a server on loopback that asks them."""
 
+import asyncio
 import hashlib
 import http.client
 import json
+import signal
 import threading
 import time
 from contextlib import contextmanager
+from types import SimpleNamespace
+from urllib.parse import unquote
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="serve needs the extra `web`")
+
+from starlette.datastructures import Headers
 
 from attentest.corpus.files import to_files as corpus_files
 from attentest.live.answers import Live
@@ -13,9 +23,9 @@ from attentest.model.training.files import to_files as model_files
 from attentest.store.cell import Cell
 from attentest.web.application import Application
 from attentest.web.guard import Guard
-from attentest.web.server import Server
+from attentest.web.server import Server, bound
 from attentest.web.shelf import Shelf
-from attentest.web.site import no_pages, own_pages
+from attentest.web.site import Pages, no_pages, own_pages
 from tests.toys import toy_corpus, toy_model
 
 AT_MOST = 180.0  # seconds a test waits for what must come; a busy machine may need some
@@ -62,7 +72,9 @@ def application(store, *, guard=None, live=True, why="", pages=None, private=())
     return Application(
         guard=guard or Guard(),
         shelf=Shelf(store, private),
-        pages={**no_pages("none <yet>"), **own_pages(), **(pages or {})},
+        pages=pages
+        if isinstance(pages, Pages)
+        else Pages(own_pages(), no_pages("none <yet>") | (pages or {})),
         live=Live(store) if live else None,
         why=why,
         version="1",
@@ -72,17 +84,16 @@ def application(store, *, guard=None, live=True, why="", pages=None, private=())
 @contextmanager
 def served(app, **bounds):
     """The address of a server that answers in a thread of its own."""
-    server = Server("127.0.0.1", 0, **bounds)
-    server.server_bind()
-    server.listen(app)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    server = Server(app, **bounds)
+    with bound("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{port}"
+        finally:
+            server.handle_exit(signal.SIGINT, None)
+            thread.join()
 
 
 def fetched(address, path, *, method="GET", question=None, body=None, **headers):
@@ -93,9 +104,39 @@ def fetched(address, path, *, method="GET", question=None, body=None, **headers)
     try:
         connection.request(method, path, body=body, headers=headers)
         response = connection.getresponse()
-        return response.status, dict(response.getheaders()), response.read()
+        return response.status, response.headers, response.read()
     finally:
         connection.close()
+
+
+def answered(app, target, method="GET", headers=None, body=b""):
+    """What the application answers to a request, without a server: its status, headers and body."""
+    path, _, query = target.partition("?")
+    headers = {"content-length": str(len(body)), **(headers or {})}
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "root_path": "",
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "headers": [(k.lower().encode(), v.encode("latin-1", "surrogateescape")) for k, v in headers.items()],
+    }
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    start, *parts = sent
+    content = b"".join(part.get("body", b"") for part in parts)
+    return SimpleNamespace(status=start["status"], headers=Headers(raw=start["headers"]), body=content)
 
 
 def eventually(met):

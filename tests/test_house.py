@@ -196,8 +196,9 @@ GALLERY += ["attentest.terminal.comparisons", "attentest.compare.formats", "atte
 GALLERY += ["attentest.gallery.extra", "attentest.gallery.folder", "attentest.cli.results"]
 GALLERY += ["attentest.gallery.export", "attentest.store.importing", "attentest.cli.store"]
 GALLERY += ["attentest.experiments.calibration.table", "attentest.claims.calibrated"]
-GALLERY += ["attentest.web.server", "attentest.web.site", "attentest.cli.serve"]
-DRAWN = ["attentest.experiments.figures", "attentest.gallery.site"]  # these need the extra `web`, too
+GALLERY += ["attentest.web.drawing", "attentest.web.guard", "attentest.web.site", "attentest.cli.serve"]
+DRAWN = ["attentest.experiments.figures", "attentest.gallery.site", "attentest.web.server"]
+DRAWN += ["attentest.web.application"]  # these need the extra `web`, too
 
 
 @pytest.mark.parametrize(

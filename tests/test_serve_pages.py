@@ -14,7 +14,7 @@ from attentest.statistics.record import to_frame
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import to_parquet
-from attentest.web.site import links
+from attentest.web.site import Pages, links, own_pages
 from tests.browser import chromium, drawn, patient_page
 from tests.observed import importance_rows
 from tests.serving import application, fetched, put_model, served
@@ -76,6 +76,21 @@ def test_a_models_page_leads_to_its_model_on_the_live_page_and_back(page, site):
     page.wait_for_url("**/index.html")
     page.locator("nav.pages").get_by_role("link", name="Live").click()
     page.wait_for_url("**/live.html")
+
+
+def test_a_page_that_waits_for_the_report_shows_it_when_it_is_there(site):
+    store, files, _ = site
+    pages = Pages(own_pages())
+    with (
+        served(application(store, pages=pages)) as here,
+        chromium() as browser,
+        patient_page(browser) as page,
+    ):
+        page.goto(f"http://{here}/{PAGE}")
+        expect(page.locator("h1")).to_have_text("One moment")
+        pages.show({name: text.encode() for name, text in files.items()})
+        expect(page.locator("nav.pages")).to_be_visible()
+        assert page.url == f"http://{here}/{PAGE}"
 
 
 def test_only_one_script_differs_from_the_report(address, site):

@@ -13,10 +13,9 @@ from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.web.application import DESCRIPTION, ROUTES
 from attentest.web.guard import Guard, is_loopback
-from attentest.web.messages import Request
 from attentest.web.shelf import Shelf
 from attentest.web.site import OWN, made, own_pages, place, stamp_of
-from tests.serving import TEXT, application, put_kind, put_model
+from tests.serving import TEXT, answered, application, put_kind, put_model
 from tests.toys import toy_corpus
 
 HOST = {"host": "127.0.0.1:8420"}
@@ -36,7 +35,7 @@ def app(tmp_path_factory):
 
 
 def got(app, target, method="GET", headers=HOST, body=b""):
-    return app.answer(Request(method=method, target=target, headers=headers, body=body))
+    return answered(app, target, method, headers, body)
 
 
 def posted(app, path, question, headers=JSON):

@@ -14,8 +14,7 @@ import jsonschema
 
 from attentest.store.store import Store
 from attentest.web.application import DESCRIPTION
-from attentest.web.messages import Request
-from tests.serving import KINDS, application, fetched, put_kind, served
+from tests.serving import KINDS, answered, application, fetched, put_kind, served
 from tests.toys import WORDS
 
 ANYTHING = st.recursive(
@@ -115,7 +114,7 @@ def described(app):
 
 def asked(app, method, target, body=b"", kind="application/json"):
     headers = {"host": "localhost", "content-type": kind}
-    return app.answer(Request(method=method, target=target, headers=headers, body=body))
+    return answered(app, target, method, headers, body)
 
 
 def put(app, method, path, question):

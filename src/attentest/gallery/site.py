@@ -28,6 +28,7 @@ from attentest.gallery.by_seed import by_seed
 from attentest.gallery.calibration import calibration_page
 from attentest.gallery.catalogue import catalogue
 from attentest.gallery.explorer import corpus_words, explorer
+from attentest.gallery.extra import no_findings
 from attentest.gallery.heatmaps import HEATMAP_CSS, LEVELS
 from attentest.gallery.lines import columns, main_line
 from attentest.gallery.missing import failed
@@ -40,7 +41,6 @@ from attentest.gallery.study_figures import Album, lacking
 from attentest.gallery.studying import recipes, study_pages
 from attentest.notebook import harmless, number
 from attentest.references import brief, whole
-from attentest.refusal import Refusal
 from attentest.store.cell import short
 from attentest.store.store import Store
 from attentest.studies.recipe import Study
@@ -78,12 +78,7 @@ def build(
     stored = Stored(Store(store_url).existing())
     points = grid_points(stored)
     if not points:
-        raise Refusal(
-            f"store {store_url}",
-            got="no findings",
-            needs="at least one experiment that was concluded",
-            way_out="Run `attentest demo` or `attentest study NAME` first.",
-        )
+        raise no_findings(store_url)
     write = _Writer()
     steps = len(points) + len(known)
     watch(0, steps)

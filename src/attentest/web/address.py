@@ -18,6 +18,7 @@ def addresses(host: str, port: int, token: str | None) -> dict[str, Any]:
 def show_addresses(document: dict[str, Any], console: Console) -> None:
     """Where to look, and what is not there."""
     lines = [f"Pages: {document['address']}", f"Live:  {document['live']}"]
+    lines += ["The pages are being made, and shown when they are ready."] if document["drawing"] else []
     lines += [document[name] for name in ("site_missing", "live_missing") if document[name]]
     for line in (*lines, "Ctrl-C ends it."):
         console.print(line, markup=False, highlight=False, soft_wrap=True)

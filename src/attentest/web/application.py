@@ -1,16 +1,26 @@
-"""What the server answers, as a function of a request; how requests arrive is none of its business."""
+"""What the server answers: a Starlette application with the guards that stand before it."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, final
-from urllib.parse import parse_qsl, quote, unquote
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, TypeVar, final
+from urllib.parse import parse_qsl, quote, unquote_to_bytes
 
 from pydantic import BaseModel, ValidationError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route, Router
+from starlette.types import Receive, Scope, Send
 
 from attentest.refusal import Refusal
+from attentest.web.arrival import again, body_of, not_http
 from attentest.web.contract import (
     DecideAnswer,
     DecideQuestion,
@@ -22,34 +32,38 @@ from attentest.web.contract import (
     ReadQuestion,
 )
 from attentest.web.guard import Guard, from_elsewhere
-from attentest.web.messages import Request, Response, file_response, json_response, refused
-from attentest.web.openapi import Route, described
+from attentest.web.messages import KINDS, file_response, json_response, refused, response
+from attentest.web.openapi import Operation, described
 from attentest.web.shelf import Shelf
+from attentest.web.site import RELOAD, Pages, waiting_page
+
+Result = TypeVar("Result")
 
 DESCRIPTION = "/api/openapi.json"
+QUESTIONS = 32  # at the same time; each has a thread
 ROUTES = (
-    Route(
+    Operation(
         method="GET",
         path="/api/models",
         says="The models of the store that have their weights.",
         question=None,
         answer=ModelsAnswer,
     ),
-    Route(
+    Operation(
         method="GET",
         path="/api/example",
         says="A text of a model's test split.",
         question=ExampleQuestion,
         answer=ExampleAnswer,
     ),
-    Route(
+    Operation(
         method="POST",
         path="/api/read",
         says="Prediction, attention, importances and strongest adversary of a text.",
         question=ReadQuestion,
         answer=ReadAnswer,
     ),
-    Route(
+    Operation(
         method="POST",
         path="/api/decide",
         says="The decision about a text under given weights.",
@@ -68,86 +82,108 @@ class Application:
         *,
         guard: Guard,
         shelf: Shelf,
-        pages: Mapping[str, bytes | Path],
+        pages: Pages,
         live: Reader | None,
         why: str,
         version: str,
     ) -> None:
         self.guard, self.shelf, self.pages, self.live, self.why = guard, shelf, pages, live, why
         self.description = json.dumps(described(ROUTES, version=version), indent=1)
+        self.asked = 0  # questions that are being answered
         self.answers: dict[str, Callable[[Any], BaseModel]] = {
             "/api/models": self._models,
             "/api/example": self._example,
             "/api/read": self._read,
             "/api/decide": self._decide,
         }
+        self.starlette = Starlette(
+            routes=[Mount("/api", app=self._interface()), Route("/{page:path}", self._page)],
+            exception_handlers={
+                405: _wrong_method,
+                HTTPException: _refused,
+                Refusal: _refused,
+                500: _mistake,
+            },
+        )
 
-    def answer(self, request: Request) -> Response:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, from whoever it may be."""
+        request = Request(scope, receive)
+        try:
+            came = not_http(request) or await body_of(request)
+            if isinstance(came, Response):
+                await came(scope, receive, send)
+            else:
+                answer = self._turned_away(request) or self.starlette
+                await answer(scope, again(came), send)
+        except (ClientDisconnect, asyncio.CancelledError):
+            return  # the client has gone, or the server ends
+
+    def _turned_away(self, request: Request) -> Response | None:
+        """What the guard says to a request that it does not let in."""
         if not self.guard.knows(request.headers.get("host", "")):
             return refused(403, "This server answers only under its own name; the Host header named another.")
         try:
-            path, _, query = request.target.partition("?")
-            path = unquote(path, errors="strict")
+            path = unquote_to_bytes(request.scope["raw_path"]).decode()
         except ValueError:
             return refused(400, "The address cannot be read.")
-        if not self.guard.admits(request.headers):
-            return self._ask_for_token(request, path, query)
-        if path == "/api" or path.startswith("/api/"):
-            return self._interface(request, path, query)
-        return self._page(request, path)
+        return None if self.guard.admits(request.headers) else self._ask_for_token(request, path)
 
-    def _ask_for_token(self, request: Request, path: str, query: str) -> Response:
+    def _ask_for_token(self, request: Request, path: str) -> Response:
         """An address with the token lets a browser in for good, and is then forgotten."""
+        query = request.scope["query_string"].decode("latin-1")
         if request.method == "GET" and not path.startswith("/api") and self.guard.said_in(query):
             kept = f"{self.guard.cookie}={self.guard.token}; HttpOnly; SameSite=Strict; Path=/"
             # No more than a name, so that nobody can be led elsewhere.
-            place = path.strip("/") if path.strip("/") in self.pages else ""
+            place = path.strip("/") if path.strip("/") in self.pages.files else ""
             more = {"Location": f"/{quote(place)}", "Set-Cookie": kept}
-            return Response(status=303, kind="text/plain; charset=utf-8", body=b"", more=more)
+            return response(303, "text/plain; charset=utf-8", b"", **more)
         said = (
             "This server needs its token: open the address it printed, or send Authorization: Bearer TOKEN."
         )
         return refused(401, said, **{"WWW-Authenticate": "Bearer"})
 
-    def _page(self, request: Request, path: str) -> Response:
-        if request.method not in ("GET", "HEAD"):
-            return refused(405, "Pages can only be read.", Allow="GET, HEAD")
+    def _page(self, request: Request) -> Response:
         # The files are known beforehand and found by their whole name: no path is ever put together.
-        name = path.removeprefix("/") or "index.html"
-        found = self.pages.get(name)
+        name = request.scope["path"].removeprefix("/") or "index.html"
+        is_whole, found = self.pages.is_whole, self.pages.files.get(name)
         try:
             if found is not None:
                 return file_response(name, found if isinstance(found, bytes) else found.read_bytes())
         except OSError:
             return refused(404, "The pages were removed or made anew. Start the server again.")
+        if not is_whole and name.endswith(".html"):
+            return response(202, KINDS[".html"], waiting_page(), **{"Retry-After": str(RELOAD)})
         return refused(404, "There is no such page. The first one is /index.html, the live one /live.html.")
 
-    def _interface(self, request: Request, path: str, query: str) -> Response:
-        if path == DESCRIPTION and request.method in ("GET", "HEAD"):
-            return json_response(200, self.description)
-        here = [route for route in ROUTES if route.path == path]
-        route = next((r for r in here if r.method == _as_get(request.method)), None)
-        if route is None and (here or path == DESCRIPTION):
-            allowed = ", ".join(r.method for r in here) or "GET"
-            return refused(405, f"{path} takes {allowed}.", Allow=allowed)
-        if route is None:
-            return refused(404, f"There is no such question. {DESCRIPTION} describes those there are.")
-        wrong = _wrong_way(request) if route.method == "POST" else None
-        return wrong or self._ask(route, request, query)
+    def _interface(self) -> Router:
+        """Everything under /api."""
+        nothing = refused(404, f"There is no such question. {DESCRIPTION} describes those there are.")
+        routes = [Route(DESCRIPTION.removeprefix("/api"), self._describe)]
+        for one in ROUTES:
+            path = one.path.removeprefix("/api")
+            routes.append(Route(path, partial(self._ask, one), methods=[one.method]))
+        return Router(routes, redirect_slashes=False, default=nothing)
 
-    def _ask(self, route: Route, request: Request, query: str) -> Response:
+    async def _describe(self, request: Request) -> Response:
+        return json_response(200, self.description)
+
+    async def _ask(self, operation: Operation, request: Request) -> Response:
+        if operation.method == "POST":
+            _check_origin(request)
+        if self.asked >= QUESTIONS:
+            busy = "Too many questions are being answered. Ask again in a moment."
+            return refused(503, busy, **{"Retry-After": "1"})
+        body, query = await request.body(), request.scope["query_string"].decode("latin-1")
+        self.asked += 1
         try:
-            question = None
-            if route.question is not None:
-                question = _question(route, request.body, query)
-            answered = self.answers[route.path](question)
-        except _Unreadable as error:
-            return refused(400, error.args[0])
-        except _NotHere as error:
-            return refused(404, error.args[0])
-        except Refusal as refusal:
-            return refused(422, refusal)
+            return await _in_thread(lambda: self._answer(operation, body, query))
+        finally:
+            self.asked -= 1
+
+    def _answer(self, operation: Operation, body: bytes, query: str) -> Response:
+        question = None if operation.question is None else _question(operation, body, query)
+        answered = self.answers[operation.path](question)
         # Escaped to ASCII: tokens and labels may hold anything, half a surrogate pair included.
         return json_response(200, json.dumps(answered.model_dump(), allow_nan=False))
 
@@ -165,40 +201,61 @@ class Application:
 
     def _reader(self) -> Reader:
         if self.live is None:
-            raise _NotHere(self.why)
+            raise HTTPException(404, self.why)
         return self.live
 
 
-class _Unreadable(Exception):
-    """A question that is none."""
+async def _in_thread(work: Callable[[], Result]) -> Result:
+    """The result of work in a thread that does not keep the program from ending."""
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except Exception as error:  # noqa: BLE001  raised again where the result is awaited
+            future.set_exception(error)
+
+    future.set_running_or_notify_cancel()  # whoever no longer waits does not take its place for the result
+    threading.Thread(target=run, daemon=True).start()
+    return await asyncio.wrap_future(future)
 
 
-class _NotHere(Exception):
-    """A question that nobody here can answer."""
+async def _wrong_method(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException) and error.headers is not None
+    path, allowed = request.scope["path"], ", ".join(sorted(error.headers["Allow"].split(", ")))
+    said = f"{path} takes {allowed}." if path.startswith("/api/") else "Pages can only be read."
+    return refused(405, said, Allow=allowed)
 
 
-def _as_get(method: str) -> str:
-    return "GET" if method == "HEAD" else method
+async def _refused(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        return refused(error.status_code, error.detail)
+    assert isinstance(error, Refusal)
+    return refused(422, error)
 
 
-def _wrong_way(request: Request) -> Response | None:
+async def _mistake(request: Request, error: Exception) -> Response:
+    return refused(500, "The server made a mistake; its terminal says which.")
+
+
+def _check_origin(request: Request) -> None:
     """A form of another page can post, but not JSON, and not without naming its origin."""
     if from_elsewhere(request.headers):
-        return refused(403, "The question came from a page of another origin.")
+        raise HTTPException(403, "The question came from a page of another origin.")
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        return refused(415, "The question must be sent as application/json.")
-    return None
+        raise HTTPException(415, "The question must be sent as application/json.")
 
 
-def _question(route: Route, body: bytes, query: str) -> BaseModel:
-    assert route.question is not None
+def _question(operation: Operation, body: bytes, query: str) -> BaseModel:
+    assert operation.question is not None
     try:
-        if route.method == "POST":
-            return route.question.model_validate_json(body)
+        if operation.method == "POST":
+            return operation.question.model_validate_json(body)
         # Whatever stands in an address is a string: here, and only here, strings become numbers.
-        return route.question.model_validate(dict(parse_qsl(query)), strict=False)
+        return operation.question.model_validate(dict(parse_qsl(query)), strict=False)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"][:3]) or "the question"
-        raise _Unreadable(f"{place}: {first['msg'].lower()}. {DESCRIPTION} describes it.") from error
+        said = f"{place}: {first['msg'].lower()}. {DESCRIPTION} describes it."
+        raise HTTPException(400, said) from error

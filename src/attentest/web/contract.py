@@ -8,6 +8,7 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 LONGEST_TEXT = 100_000  # characters; models read some thousand words
+LONGEST_HEAD = 65_536  # bytes of an address, and of all headers
 LARGEST = 1_000_000  # bytes of a question: such a text in any script, and as many weights
 
 Key = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]

@@ -20,6 +20,9 @@ from urllib.parse import parse_qs, urlsplit
 from attentest.refusal import Refusal
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+HOST = re.compile(
+    r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9_.-]+)?"
+)
 TOKEN = re.compile(r"[A-Za-z0-9_-]{16,128}")
 
 
@@ -40,7 +43,14 @@ class Guard:
     token: str | None = None
 
     def check(self) -> None:
-        """Refuse to be open to others without a token, or with one that can be guessed."""
+        """Refuse what is no name, and to be open to others without a token that cannot be guessed."""
+        if not HOST.fullmatch(self.host):
+            raise Refusal(
+                f"--host {self.host!r}",
+                got="what is neither an address nor a name in ASCII letters",
+                needs="an address or name of this machine, such as 127.0.0.1 or myhost.example",
+                way_out="Write an international name as browsers send it, xn--...; or give an address.",
+            )
         if self.token is None and not is_loopback(self.host):
             raise Refusal(
                 f"--host {self.host}",

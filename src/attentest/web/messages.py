@@ -1,12 +1,12 @@
-"""A request as it came and a response as it goes, with the headers that every page carries."""
+"""Responses, with the security headers that every one of them carries."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import PurePosixPath
+
+from starlette.responses import Response
 
 from attentest.refusal import Refusal
 from attentest.web.contract import Error, ErrorAnswer
@@ -39,57 +39,32 @@ ALWAYS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
+    "Connection": "close",  # one connection carries one request
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What was asked; the names of headers are in small letters."""
-
-    method: str
-    target: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Response:
-    """What is answered."""
-
-    status: int
-    kind: str
-    body: bytes
-    more: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """All headers but those of the connection."""
-        policy = DRAWING_POLICY if self.kind == KINDS[".svg"] else PAGE_POLICY
-        return {
-            "Content-Type": self.kind,
-            "Content-Length": str(len(self.body)),
-            "Content-Security-Policy": policy,
-            **ALWAYS,
-            **self.more,
-        }
+def response(status: int, kind: str, body: bytes, **more: str) -> Response:
+    """A response with every header that is needed; there is no other way to make one here."""
+    policy = DRAWING_POLICY if kind == KINDS[".svg"] else PAGE_POLICY
+    headers = {"Content-Type": kind, "Content-Security-Policy": policy, **ALWAYS, **more}
+    return Response(body, status_code=status, headers=headers)
 
 
 def file_response(name: str, content: bytes) -> Response:
     """A file, as what its name says it is."""
-    return Response(status=200, kind=KINDS.get(PurePosixPath(name).suffix, OTHER), body=content)
+    return response(200, KINDS.get(PurePosixPath(name).suffix, OTHER), content)
 
 
-def json_response(status: int, spelled: str) -> Response:
+def json_response(status: int, spelled: str, **more: str) -> Response:
     """A document that is JSON already."""
-    return Response(status=status, kind=KINDS[".json"], body=spelled.encode())
+    return response(status, KINDS[".json"], spelled.encode(), **more)
 
 
 def refused(status: int, refusal: Refusal | str, **more: str) -> Response:
     """A sentence, for programs and people alike."""
     parts = {"message": refusal} if isinstance(refusal, str) else refusal.as_json()
     # Through json, because what was sent may hold half a surrogate pair, which UTF-8 cannot.
-    spelled = json.dumps(ErrorAnswer(error=Error(**parts)).model_dump())
-    return Response(status=status, kind=KINDS[".json"], body=spelled.encode(), more=more)
+    return json_response(status, json.dumps(ErrorAnswer(error=Error(**parts)).model_dump()), **more)
 
 
 def not_understood(status: int, said: str = "") -> Response:

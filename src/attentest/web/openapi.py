@@ -15,7 +15,7 @@ WRONG = "A sentence that says what was wrong: what, got, needs, way out."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Route:
+class Operation:
     """One thing that can be asked: where, by which question, and with which answer."""
 
     method: str
@@ -25,7 +25,7 @@ class Route:
     answer: type[BaseModel]
 
 
-def described(routes: Sequence[Route], *, version: str) -> dict[str, Any]:
+def described(routes: Sequence[Operation], *, version: str) -> dict[str, Any]:
     """OpenAPI 3.1 of these routes."""
     said: list[type[BaseModel]] = [ErrorAnswer]
     said += [each for route in routes for each in (route.question, route.answer) if each is not None]
@@ -47,7 +47,7 @@ def described(routes: Sequence[Route], *, version: str) -> dict[str, Any]:
     }
 
 
-def _operation(route: Route, schemas: dict[str, Any]) -> dict[str, Any]:
+def _operation(route: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "summary": route.says,
         "responses": {

@@ -1,31 +1,27 @@
-"""How requests arrive: the standard library's server, with bounds on size, time and number.
-
-It listens to one machine's browser, or a few; for that the standard library is enough, and nothing has to be
-installed. Every connection carries one request, so nobody can hold one open for long.
-"""
+"""How requests arrive: uvicorn, with bounds on size, time and number."""
 
 from __future__ import annotations
 
 import errno
-import io
 import socket
-import sys
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socketserver import TCPServer
+from contextlib import contextmanager
+from functools import partial
+from types import FrameType
 from typing import Any, final
 
+import uvicorn
+from starlette.types import ASGIApp
+
 from attentest.refusal import Refusal
-from attentest.web.application import Application
-from attentest.web.contract import LARGEST
-from attentest.web.messages import Request, Response, not_understood, refused
+from attentest.web.connection import Connection, Places
+from attentest.web.contract import LONGEST_HEAD
 
 SECONDS = 15.0  # for a request to arrive whole, and again for the answer to be taken
-CONNECTIONS = 32
-BUSY = b"HTTP/1.0 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n\r\n"
+CONNECTIONS = 256
+OF_ONE_CLIENT = 64
+AT_ONCE = 32  # taken in one step of the loop; fewer than places, so that each is read before it makes room
+QUEUE = 512  # that may wait to be taken
 TAKEN = {
     errno.EADDRINUSE: (
         "one that another program listens on",
@@ -36,151 +32,65 @@ TAKEN = {
 }
 
 
-class _Patience(io.RawIOBase):
-    """What a connection sends, up to a moment: a sender that drips cannot hold a thread for ever."""
-
-    def __init__(self, connection: socket.socket, seconds: float) -> None:
-        self.connection, self.end = connection, time.monotonic() + seconds
-
-    def readable(self) -> bool:
-        """It is there to be read."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Some bytes, if they come in time."""
-        left = self.end - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("the request took too long")
-        self.connection.settimeout(left)
-        return self.connection.recv_into(buffer)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Server
-    server_version, sys_version = "attentest", ""
-
-    def setup(self) -> None:
-        """Listen with limited patience."""
-        super().setup()
-        self.rfile = io.BufferedReader(_Patience(self.connection, self.server.seconds))
-
-    def _answer(self) -> None:
-        length = self._length()
-        if isinstance(length, Response):
-            self._send(length)
-            return
-        body = self.rfile.read(length)
-        if len(body) < length:  # whoever sent it has gone
-            return
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        request = Request(method=self.command, target=self.path, headers=headers, body=body)
-        try:
-            response = self.server.application.answer(request)
-        except Exception:
-            self._send(refused(500, "The server made a mistake; its terminal says which."))
-            raise
-        self._send(response)
-
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _answer
-
-    def _length(self) -> int | Response:
-        """How much follows, or why it is not read."""
-        said = self.headers.get("Content-Length")
-        if self.headers.get("Transfer-Encoding") or (said is None and self.command == "POST"):
-            return not_understood(411)
-        said = said or "0"
-        if not (said.isascii() and said.isdigit()):
-            return not_understood(400, "Content-Length must be a number")
-        if len(said) > 12 or int(said) > LARGEST:
-            # Taken in part, so that the sender is still there for the answer.
-            self.rfile.read(min(int(said[:12]), 4 * LARGEST))
-            return not_understood(413, f"A question has at most {LARGEST:,} bytes")
-        return int(said)
-
-    def _send(self, response: Response) -> None:
-        self.connection.settimeout(self.server.seconds)
-        self.request_version = "HTTP/1.0"  # to a client that seems older no headers would be sent
-        self.send_response(response.status)
-        for name, value in response.headers.items():
-            self.send_header(name, value)
-        self.send_header("Connection", "close")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(response.body)
-
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What is wrong with the request line or the headers, in our own words and with our own headers."""
-        self.close_connection = True
-        self._send(not_understood(code))
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: what strangers send does not belong on a terminal, and what goes wrong is raised."""
-
-
 @final
-class Server(ThreadingHTTPServer):
-    """A port: bound first, then listened to, then answered; so that whoever is told of it is heard."""
+class Server(uvicorn.Server):
+    """Uvicorn as a program of one machine uses it: one process, no proxy before it, quiet about strangers."""
 
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = CONNECTIONS  # a browser asks for all files of a page at once
-    application: Application
+    def __init__(
+        self,
+        application: ASGIApp,
+        *,
+        seconds: float = SECONDS,
+        most: int = CONNECTIONS,
+        most_of_one: int = OF_ONE_CLIENT,
+    ) -> None:
+        places = Places(seconds=seconds, most=most, most_of_one=most_of_one)
+        connection: Any = partial(Connection, places=places)
+        config = uvicorn.Config(
+            application,
+            http=connection,
+            ws="none",
+            loop="asyncio",
+            lifespan="off",
+            interface="asgi3",
+            workers=1,
+            proxy_headers=False,
+            server_header=False,
+            headers=[("Server", "attentest")],
+            backlog=AT_ONCE,
+            h11_max_incomplete_event_size=LONGEST_HEAD,
+            # Our own mistakes are shown; what strangers send does not belong on a terminal.
+            log_config=None,
+            log_level="error",
+            access_log=False,
+        )
+        super().__init__(config)
 
-    def __init__(self, host: str, port: int, *, seconds: float = SECONDS, most: int = CONNECTIONS) -> None:
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self.seconds, self.places = seconds, threading.Semaphore(most)
-        super().__init__((host, port), _Handler, bind_and_activate=False)
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let more connections wait than are taken at once, which asyncio has as one number."""
+        await super().startup(sockets=sockets)
+        for listener in sockets or ():
+            listener.listen(QUEUE)
 
-    def server_bind(self) -> None:
-        """Bind, without asking the network what this machine is called."""
-        TCPServer.server_bind(self)
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
-
-    def listen(self, application: Application) -> None:
-        """Take connections, which wait until `run` answers them."""
-        self.application = application
-        self.server_activate()
-
-    def run(self) -> None:
-        """Answer until interrupted or shut down."""
-        with suppress(KeyboardInterrupt):
-            self.serve_forever(poll_interval=0.1)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """One thread a connection, while there are not too many."""
-        if not self.places.acquire(blocking=False):
-            with suppress(OSError):
-                request.sendall(BUSY)
-            self.shutdown_request(request)
-            return
-        super().process_request(request, client_address)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, and make room for the next."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self.places.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no error; anything else is ours and is printed."""
-        if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
-            super().handle_error(request, client_address)
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End at once and well, whoever still waits for an answer."""
+        self.should_exit = self.force_exit = True
 
 
 @contextmanager
-def bound(host: str, port: int) -> Iterator[Server]:
+def bound(host: str, port: int) -> Iterator[socket.socket]:
     """The port, taken before any work is done for it; a port that cannot be had is refused."""
-    server = Server(host, port)
-    try:
-        server.server_bind()
-    except OSError as error:
-        server.server_close()
-        got, needs, way_out = TAKEN.get(
-            error.errno or 0, (f"{error.strerror}", "an address of this machine", "Give another --host.")
-        )
-        raise Refusal(f"port {port} of {host}", got=got, needs=needs, way_out=way_out) from error
-    try:
-        yield server
-    finally:
-        server.server_close()
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    with listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+            listener.listen(QUEUE)
+        except (OSError, ValueError) as error:  # a name that cannot be one is a ValueError
+            number = error.errno or 0 if isinstance(error, OSError) else 0
+            said = getattr(error, "strerror", None) or str(error)
+            got, needs, way_out = TAKEN.get(
+                number, (said, "an address of this machine", "Give another --host.")
+            )
+            raise Refusal(f"port {port} of {host}", got=got, needs=needs, way_out=way_out) from error
+        yield listener

@@ -47,6 +47,12 @@ class Shelf:
             (self._model(*each) for each in models if self.store.holds(each[0], WEIGHTS)), key=_order
         )
 
+    def has_findings(self) -> bool:
+        """Whether a report can be made of the store."""
+        self.models()
+        cells = [(key, cell) for key, cell in self._seen.items() if cell is not None]
+        return any(c.stage == "finding" and self.store.holds(key, "findings.parquet") for key, c in cells)
+
     def _cell(self, key: str) -> Cell | None:
         """What the cell says of itself; a damaged one is no reason to show none of the others."""
         try:

@@ -6,12 +6,12 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import pooch
 
@@ -19,7 +19,24 @@ from attentest.store.cell import canonical
 from attentest.store.store import Store
 
 OWN = ("live.html", "live.css", "live.js", "weights.js")
+RELOAD = 2  # seconds until a page that waits for the report asks again
+Files = Mapping[str, bytes | Path]
 UNFINISHED = ("making", "partial", "site")  # what a store holds besides results
+
+
+@final
+class Pages:
+    """Every page by its name: our own from the start, and those of the report once they are drawn."""
+
+    def __init__(self, own: Files, report: Files | None = None) -> None:
+        self.own, self.files, self.is_whole = own, {"icon.svg": _icon(), **own}, False
+        if report is not None:
+            self.show(report)
+
+    def show(self, report: Files) -> None:
+        """From now on these pages, too."""
+        self.files = {**report, **self.own}
+        self.is_whole = True
 
 
 @contextmanager
@@ -40,13 +57,24 @@ def place(store: Store) -> Iterator[Path]:
         yield Path(passing)
 
 
-def made(folder: Path, stamp: str, make: Callable[[Path], object]) -> dict[str, bytes | Path]:
-    """Every page by its name. They are made anew only where the stamp is another than last time's."""
+def made(folder: Path, stamp: str, make: Callable[[Path], object]) -> Files:
+    """Every page of the report by its name. They are made anew only where the stamp is not last time's."""
+    found = kept(folder, stamp)
+    if found is None:
+        note = folder / "stamp"
+        note.unlink(missing_ok=True)  # whoever is interrupted from here on leaves nothing that looks whole
+        make(folder / "pages")
+        note.write_text(stamp)
+        found = kept(folder, stamp)
+        assert found is not None
+    return found
+
+
+def kept(folder: Path, stamp: str) -> Files | None:
+    """The pages that were made last time, or None where something has changed since."""
     pages, note = folder / "pages", folder / "stamp"
     if not (note.is_file() and note.read_text() == stamp and pages.is_dir()):
-        note.unlink(missing_ok=True)  # whoever is interrupted from here on leaves nothing that looks whole
-        make(pages)
-        note.write_text(stamp)
+        return None
     files = [path for path in pages.rglob("*") if path.is_file() and not path.is_symlink()]
     there = {path.relative_to(pages).as_posix(): path for path in files}
     return {name: path for name, path in there.items() if not name.startswith(".")}
@@ -85,8 +113,22 @@ def links(models: Iterable[str]) -> dict[str, bytes | Path]:
     }
 
 
-def no_pages(why: str) -> dict[str, bytes | Path]:
+def no_pages(why: str) -> Files:
     """A first page for a store of which no report can be made; models can be asked all the same."""
+    return {"index.html": _first_page("No report yet", why), "icon.svg": _icon()}
+
+
+def waiting_page() -> bytes:
+    """What stands for every page of a report that is being drawn: it asks again by itself."""
+    why = "The pages of the report are being made. This page shows them when they are ready."
+    return _first_page("One moment", why, f'<meta http-equiv="refresh" content="{RELOAD}" />\n')
+
+
+def _first_page(title: str, why: str, reload: str = "") -> bytes:
     page = (resources.files("attentest.web") / "first.html").read_text(encoding="utf-8")
-    icon = resources.files("attentest.gallery") / "icon.svg"
-    return {"index.html": page.replace("{why}", escape(why)).encode(), "icon.svg": icon.read_bytes()}
+    page = page.replace("{reload}", reload).replace("{title}", title)
+    return page.replace("{why}", escape(why)).encode()
+
+
+def _icon() -> bytes:
+    return (resources.files("attentest.gallery") / "icon.svg").read_bytes()
