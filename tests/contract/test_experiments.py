@@ -78,7 +78,7 @@ def case_of(stored):
     def case(name):
         found = [each for each in stored.every if each.cell.config["experiment"] == name]
         assert found, f"no rows of {name}: add it to tests/data/pinned/pinned.toml"
-        # Most rows: the model without context, which every experiment was run on, in the corrected mode.
+        # Of most rows, which are those of the model without context: every experiment was run on it.
         best = max(
             found, key=lambda each: (each.cell.config["mode"] == "corrected", len(each.rows()), each.cell.key)
         )

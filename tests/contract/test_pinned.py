@@ -85,11 +85,27 @@ def test_files_are_whole_but_for_the_weights_left_out(store, cells):
         assert any(name not in pinned_store.LEFT_OUT for name in written)
 
 
-def test_findings_of_stored_rows_are_the_same_bytes(store, cells):
-    for key, cell in of_stage(cells, "finding").items():
-        again, stored = conclude(cell, store), from_parquet(store.read(key, "findings.parquet"))
+def check_findings_are_concluded_again(store, findings):
+    for cell in findings:
+        again, stored = conclude(cell, store), from_parquet(store.read(cell.key, "findings.parquet"))
         pd.testing.assert_frame_equal(again, stored, check_exact=True, obj=cell.config["experiment"])
         assert to_parquet(again) == to_parquet(stored), cell.config["experiment"]
+
+
+def is_in_the_contract(cell):
+    """The contract of experiments compares these with the stored findings, from shuffled rows at that."""
+    return cell.config["mode"] == "corrected" and cell.config["encoder"] != pinned_store.PART
+
+
+def test_findings_of_stored_rows_are_the_same_bytes(store, cells):
+    findings = [cell for cell in of_stage(cells, "finding").values() if not is_in_the_contract(cell)]
+    assert len(findings) == 34 - len(EXPERIMENTS)
+    check_findings_are_concluded_again(store, findings)
+
+
+@pytest.mark.slow
+def test_findings_of_all_stored_rows_are_the_same_bytes(store, cells):
+    check_findings_are_concluded_again(store, of_stage(cells, "finding").values())
 
 
 def same_rows(rows, stored):
