@@ -89,7 +89,7 @@ def part_of(url, other, encoder):
 def pages_of(url):
     """What the report of a store shows: by file, the identifiers and the numbers on it, and no prose."""
     files = build(url, {}, version="0", studies=STUDIES)
-    return {name: _shown(name, content) for name, content in sorted(files.items()) if not _is_shared(name)}
+    return {name: shown(name, content) for name, content in sorted(files.items()) if not _is_shared(name)}
 
 
 def _is_shared(name):
@@ -98,7 +98,8 @@ def _is_shared(name):
     return of_package or name.startswith(("scripts/", "calibration")) or name in ("style.css", "icon.svg")
 
 
-def _shown(name, content):
+def shown(name, content):
+    """The identifiers and numbers of one file."""
     if name.endswith(".html"):
         page = _Page()
         page.feed(content)
@@ -207,9 +208,9 @@ def main():
             _pack(made)
         url = unpack(Path(folder) / "unpacked")
         part = part_of(url, f"{folder}/part", PART)
-        shown = {"whole": pages_of(url), "part": pages_of(part)}
-        shown = json.dumps(shown, indent=0, sort_keys=True, ensure_ascii=False)
-        PAGES.write_bytes(lzma.compress(shown.encode()))
+        both = {"whole": pages_of(url), "part": pages_of(part)}
+        spelled = json.dumps(both, indent=0, sort_keys=True, ensure_ascii=False)
+        PAGES.write_bytes(lzma.compress(spelled.encode()))
 
 
 if __name__ == "__main__":
