@@ -13,7 +13,8 @@ from attentest.evidence.explainers_shapley import shapley_values
 from attentest.evidence.faithfulness import faithfulness, on_top, random_scores
 from attentest.evidence.permutation import orders
 from attentest.model.decoder import distribution
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.network import AttentionModel
+from attentest.model.seam import Reading
 from benchmarks.made import Bench, Row, Size, bench, seconds
 
 TEXTS, SOME = Size(64, 6, 30, 1), 4  # so many are run plainly, and the time scaled up by their number

@@ -13,7 +13,7 @@ from attentest.evidence.erasure import leave_one_out
 from attentest.evidence.gradient import gradients
 from attentest.live import Live
 from attentest.model.files import to_files
-from attentest.model.seam import AttentionModel
+from attentest.model.network import AttentionModel
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from benchmarks.adversaries import LOUD, plain_search

@@ -19,8 +19,9 @@ from attentest.evidence.gradient_under import gradients_under
 from attentest.experiments.contract import Subject
 from attentest.experiments.controls import beside_controls
 from attentest.experiments.importance import Importance, Importances, agreement
+from attentest.model.network import AttentionModel
 from attentest.model.reader import TEXTS, TOKENS
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Reading
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from benchmarks.made import SHORT, Row, bench, seconds

@@ -9,11 +9,12 @@ import torch
 
 from attentest.evidence.decisions import attended, in_double, without
 from attentest.evidence.permutation import orders
-from attentest.experiments.audit.subject import HeadsTogether
 from attentest.experiments.removal import measured
+from attentest.model.network import AttentionModel
 from attentest.model.reader import readings
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Reading
 from attentest.model.transformer_roads import Whole
+from attentest.model.transformer_views import HeadsTogether
 from benchmarks.hugging_face import bert_sized, bert_split
 from benchmarks.made import LONG, SHORT, Row, Size, bench, seconds
 

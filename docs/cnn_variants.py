@@ -32,7 +32,7 @@ from attentest.findings.comparison import normalised_entropy
 from attentest.findings.rank_agreement import kendalls
 from attentest.model.encoders import Convolutional
 from attentest.model.keeping import BestOnDev
-from attentest.model.seam import AttentionModel
+from attentest.model.network import AttentionModel
 
 CORPORA = ("sst", "20news", "imdb")
 TEXTS = 64

@@ -12,20 +12,21 @@ from attentest.cli import run
 from attentest.evidence.erasure import leave_one_out
 from attentest.evidence.explainers import Effort
 from attentest.evidence.gradient import gradients
-from attentest.experiments.audit import maps as auditing_maps
 from attentest.experiments.audit.map_rows import map_dispersion, map_importance
-from attentest.experiments.audit.maps import NAMES, Mapped, answering
-from attentest.experiments.audit.models import attention_in_words, fetched, taken_in
+from attentest.experiments.audit.models import fetched, taken_in
 from attentest.experiments.audit.questions import BUDGETS, QUESTIONS, Auditing
-from attentest.experiments.audit.rankings import agreed, erased, marked
-from attentest.experiments.audit.subject import Audited, HeadsTogether, on_the_bench, untrained
+from attentest.experiments.audit.rankings import agreed, answering, erased, marked
+from attentest.experiments.audit.subject import audited_subject, on_the_bench, untrained
 from attentest.findings import dispersion
 from attentest.findings.calibrated import UNKNOWN
 from attentest.findings.comparison import kendall
 from attentest.findings.importance import NUMBERS
+from attentest.model import transformer_views
 from attentest.model.decoder import distribution
 from attentest.model.transformer_maps import attention_map
 from attentest.model.transformer_model import TransformerModel
+from attentest.model.transformer_views import HeadsTogether, Mapped
+from attentest.model.transformer_words import NAMES
 from attentest.refusal import Refusal
 from tests.families import FAMILIES, LABELS, made, tiny, tokenizer
 from tests.planted_models import LABELS as TWO
@@ -97,8 +98,8 @@ def test_parts_are_answered_by_the_transformer_itself(family):
 def test_a_batch_is_mapped_once_and_vectors_of_ones_own_every_time(monkeypatch):
     model, batch = mapped("flow")
     made_maps = []
-    make = auditing_maps.map_of
-    monkeypatch.setattr(auditing_maps, "map_of", lambda *a: (made_maps.append(1), make(*a))[1])
+    make = transformer_views.map_of
+    monkeypatch.setattr(transformer_views, "map_of", lambda *a: (made_maps.append(1), make(*a))[1])
     first, again = model.read(batch), model.read(replace(batch, ids=tuple("wxyz")))
     assert torch.equal(first.weights, again.weights) and len(made_maps) == 1
     other = replace(batch, tokens=batch.tokens.flip(0), mask=batch.mask.flip(0))
@@ -166,7 +167,7 @@ def test_rows_rank_by_the_map_and_nothing_else(kind):
     """Twins: each text alone, its map beside what the transformer itself says of its words."""
     inner = made("bert", double=True)[0]
     model, examples = Mapped(inner, kind), texts(6)
-    subject = Audited(model, examples)
+    subject = audited_subject(model, examples)
     importances = {row["id"]: row for row in map_importance(subject)}
     spreads = {row["id"]: row for row in map_dispersion(subject)}
     explained = {row["id"]: row for row in agreed(subject, SMALL, seeded())}
@@ -199,7 +200,7 @@ def test_words_are_erased_in_the_order_of_the_map():
     inner = made("bert", double=True)[0]
     examples = texts(5)
     with torch.no_grad():
-        for row in erased(Audited(Mapped(inner, "rollout"), examples), 2, seeded()):
+        for row in erased(audited_subject(Mapped(inner, "rollout"), examples), 2, seeded()):
             text = next(text for text in examples if text.id == row["id"])
             batch = inner.split([text]).batch([0])
             own = distribution(inner.decide(inner.read(batch)))[0]
@@ -217,7 +218,7 @@ def test_a_map_that_is_not_a_number_is_excluded_and_no_crash():
     model, _ = made("bert")
     model.transformer.classifier.weight.data.zero_()  # an answer that nothing moves
     examples = [replace(text, rationale=(0,)) for text in texts(4)]
-    subject = Audited(Mapped(model, "gradient"), examples)
+    subject = audited_subject(Mapped(model, "gradient"), examples)
     auditing = Auditing(subject, None, BUDGETS["quick"])
     rows = [
         *agreed(subject, SMALL, seeded()),
@@ -232,7 +233,7 @@ def test_a_map_that_is_not_a_number_is_excluded_and_no_crash():
 
 def test_information_is_of_the_ranks_of_the_map():
     model, _ = made("bert")
-    subject = Audited(Mapped(model, "rollout"), texts(70))
+    subject = audited_subject(Mapped(model, "rollout"), texts(70))
     asked = Auditing(subject, None, BUDGETS["full"])
     rows = list(QUESTIONS["information"].observe(asked, np.random.default_rng(0)))
     assert len(rows) == 70
@@ -260,7 +261,7 @@ def test_information_is_of_the_ranks_of_the_map():
 )
 def test_an_audit_names_the_kind_it_is_about(choice, said):
     model = taken_in(tiny("bert"), tokenizer=tokenizer("bert"), labels=LABELS, attention=choice)
-    assert said in attention_in_words(model)
+    assert said in model.capabilities.attention
     kind = HeadsTogether if choice["kind"] == "row" else Mapped
     assert isinstance(on_the_bench(model), kind)
 

@@ -16,7 +16,7 @@ from attentest.corpus.files import from_files, to_files
 from attentest.corpus.preparation import Preparation, prepare
 from attentest.corpus.vocabulary import UNK
 from attentest.experiments.audit import run as auditing
-from attentest.experiments.audit.subject import Audited
+from attentest.experiments.audit.subject import audited_subject
 from attentest.model.reader import split_logits
 from attentest.model.transformer_loading import adopt
 from attentest.report.audited import as_json
@@ -201,7 +201,7 @@ def test_words_that_are_cut_out_of_a_corpus_are_not_in_its_raw_texts(tmp_path):
 def test_a_model_of_ours_reads_rows_in_the_case_it_was_trained_on(tmp_path):
     corpus = table(written(tmp_path / "reviews.csv", reviews(60)))
     model = at.train(corpus, encoder="average", attention="additive", projection="softmax", seed=0, epochs=1)
-    texts = Audited(model, corpus.rows).texts
+    texts = audited_subject(model, corpus.rows).texts
     wanted = [model.vocabulary.numbers([t.lower() for t in row.tokens]) for row in corpus.rows]
     assert all(np.array_equal(*both) for both in zip(texts.tokens, wanted, strict=True))
     assert any((model.vocabulary.numbers(row.tokens) == UNK).any() for row in corpus.rows)

@@ -14,7 +14,7 @@ from attentest.corpus.registered import register
 from attentest.corpus.table import read_table
 from attentest.corpus.words import tokenise
 from attentest.experiments.audit.questions import BUDGETS, QUESTIONS, Auditing
-from attentest.experiments.audit.subject import Audited
+from attentest.experiments.audit.subject import audited_subject
 from attentest.model.adapter import AdaptedModel
 from attentest.refusal import Refusal
 from tests.planted_models import LABELS, Planted, planted_texts
@@ -210,7 +210,7 @@ def test_plausibility_of_a_table_is_that_of_the_same_examples(tmp_path):
     model = AdaptedModel(Planted(honest=True), LABELS)
     found = []
     for examples in (texts, [from_table[number] for number in range(1, 41)]):
-        audit = Auditing(Audited(model, examples), None, BUDGETS["quick"])
+        audit = Auditing(audited_subject(model, examples), None, BUDGETS["quick"])
         asked = list(QUESTIONS["plausibility"].observe(audit, np.random.default_rng(0)))
         found.append([(row["token-f1"], row["auprc"], row["null_auprc"]) for row in asked])
     assert found[0] == found[1] and len(found[0]) == 40

@@ -7,24 +7,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import pandas as pd
 
 from attentest.corpus.example import Corpus, Example
 from attentest.experiments.audit.choosing import Chosen, best_row, to_be_chosen
 from attentest.experiments.audit.digest import audited_digest
-from attentest.experiments.audit.models import attention_in_words, taken_in
+from attentest.experiments.audit.models import taken_in
 from attentest.experiments.audit.run import Audit, Watcher, audited, check_budget
-from attentest.experiments.audit.subject import kind_of
 from attentest.findings.cards_audit import audit_card
 from attentest.findings.criteria import Judgement, judged
 from attentest.findings.criterion import QUESTIONS, SCOPE
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import Model
 from attentest.refusal import Refusal
 from attentest.report.audited import fragment, write
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class AuditResult:
     """What an audit found. It shows itself in a notebook, and saves itself as a page."""
@@ -112,7 +112,7 @@ def audit(
     full; `watcher` hears how many of the questions are done.
     """
     choice, best = to_be_chosen(attention)
-    subject: AttentionModel = taken_in(model, tokenizer=tokenizer, labels=labels, attention=choice)
+    subject: Model = taken_in(model, tokenizer=tokenizer, labels=labels, attention=choice)
     examples = tuple((data.rows or data.test) if isinstance(data, Corpus) else data)
     strange = next((one for one in examples if not isinstance(one, Example)), None)
     if strange is not None:
@@ -127,9 +127,9 @@ def audit(
         subject, examples, chosen = best_row(subject, best, examples, check_budget(budget).texts)
     return AuditResult(
         model=name or type(model).__name__,
-        attention=attention_in_words(subject),
+        attention=subject.capabilities.attention,
         audit=audited(subject, examples, budget, watcher),
         parameters=audited_digest(subject),
-        kind=kind_of(subject),
+        kind=subject.capabilities.kind,
         chosen=chosen,
     )

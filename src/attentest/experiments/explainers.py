@@ -24,7 +24,7 @@ from attentest.findings.explainers import ATTENTION, FAITHFUL, PLAUSIBLE, RANDOM
 from attentest.findings.plausibility import plausibility, shuffled_plausibility
 from attentest.findings.rank_agreement import kendalls
 from attentest.model.reader import readings
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.refusal import Refusal
 
 Columns = dict[str, np.ndarray]
@@ -74,7 +74,7 @@ class Explainers(AbstractBesideControls):
             for place, row in enumerate(begun(subject, rows, reading)):
                 yield {**row, **{name: column[place].item() for name, column in columns.items()}}
 
-    def _faithful(self, model: AttentionModel, reading: Reading, said: Said, rng: torch.Generator) -> Columns:
+    def _faithful(self, model: Model, reading: Reading, said: Said, rng: torch.Generator) -> Columns:
         """The area over the curve of every ranking, and its mean over random ones."""
         drawn = random_scores(reading.mask, self.orders, rng=rng).to(reading.embeddings)
         found = faithfulness(model, reading, torch.cat([torch.stack([*said.values()], dim=1), drawn], dim=1))

@@ -25,7 +25,7 @@ from attentest.experiments.contract import Row, Subject
 from attentest.experiments.controls import AbstractBesideControls
 from attentest.experiments.rows import begun
 from attentest.model.reader import readings
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 
 Columns = dict[str, np.ndarray]
 
@@ -63,7 +63,7 @@ class SingleWeight(AbstractBesideControls):
                 yield {**row, "items": items[place], **measured}
 
     @torch.no_grad()
-    def _measured(self, model: AttentionModel, reading: Reading, rng: torch.Generator) -> Columns:
+    def _measured(self, model: Model, reading: Reading, rng: torch.Generator) -> Columns:
         items = attended(reading)
         columns: Columns = {}
         for name, scores in rankings(model, reading).items():

@@ -25,7 +25,7 @@ from attentest.model.building import build
 from attentest.model.config import ModelConfig
 from attentest.model.decoder import distribution
 from attentest.model.reader import TEXTS, TOKENS, split_logits
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import Model
 from attentest.refusal import Refusal
 
 # What training selects an epoch by: dev's AUC where there is one logit, else dev's accuracy.
@@ -88,9 +88,9 @@ IMPORTANCES = ("gradient", "loo")
 def dev_scores(subject: Subject) -> Row:
     """The scores of dev: the one that selected the epoch, accuracy, and what one answer for all has."""
     model = subject.model
-    split = IndexedSplit(subject.corpus.dev, model.vocabulary, subject.corpus.labels)
+    split = IndexedSplit(subject.corpus.dev, subject.vocabulary, subject.labels)
     found = scores(split.labels, distribution(split_logits(model, split)).numpy())
-    measure = SELECTED_BY.get(str(model.config.decoder), "accuracy")
+    measure = SELECTED_BY.get(str(subject.network.config.decoder), "accuracy")
     return {
         "dev_measure": measure,
         "dev_score": found[measure],
@@ -105,11 +105,11 @@ def norms(subject: Subject) -> Row:
     if UNTRAINED in subject.sibling:
         start = subject.sibling[UNTRAINED].model
     else:
-        start = build(model.config, subject.corpus, model.vocabulary)
+        start = build(subject.network.config, subject.corpus, subject.vocabulary)
     return {"norm_start": mean_norm(start), "norm_trained": mean_norm(model)}
 
 
-def mean_norm(model: AttentionModel) -> float:
+def mean_norm(model: Model) -> float:
     """The mean Euclidean length of the vectors of all words of the vocabulary, padding and markers apart."""
     table: Float[Tensor, "word emb"] = model.embedding.weight.detach()[len(RESERVED) :]
     return float(table.double().norm(dim=1).mean())

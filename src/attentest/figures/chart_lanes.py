@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, final
 
 import altair as alt
 import numpy as np
@@ -35,6 +35,7 @@ TARGETS = {"inputs": "words", "hidden": "hidden states"}
 HEIGHT = 38  # points for a lane
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Lane:
     """One distribution under its name, and the one it is held against, if there is one."""

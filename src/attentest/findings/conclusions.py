@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, final, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -46,6 +46,7 @@ class Conclude(Protocol):
         ...
 
 
+@final
 @dataclass(frozen=True)
 class Conclusion:
     """A conclude function and its version, which changes when its findings would."""

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from typing import final
 
 import numpy as np
 import pandas as pd
@@ -75,6 +76,7 @@ def measured(texts: pd.DataFrame, rng: np.random.Generator) -> Measured:
     )
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Ranks:
     """One model's texts, long enough all of them, as arrays of texts by ranks."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import final
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ COLUMNS = ("seed", "subject", "id", "label", "predicted", "gold", "probabilities
 NOT_A_NUMBER = "the output is not a number"
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Predictions:
     """One seed's answers, and to which texts, since other seeds answer the same ones."""

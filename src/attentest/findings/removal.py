@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import final
 
 import numpy as np
 import pandas as pd
@@ -56,6 +57,7 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     ]
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Flips:
     """Observed rows as aligned columns; what a ranking has no value for is NaN."""

@@ -6,14 +6,16 @@ thirty frozen adversaries of one base (Meister et al. 2021, A33) would read in e
 
 from __future__ import annotations
 
+from typing import final
+
 import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from attentest.corpus.batch import buckets
+from attentest.model.network import AttentionModel
 from attentest.model.precision import full_precision
-from attentest.model.seam import AttentionModel
 from attentest.model.shelf import Rows, Shelf
 from attentest.model.stack import Read, Stack, StackedBatch
 
@@ -22,6 +24,7 @@ ROOM = 2**32  # bytes that may be spent on states
 TEXTS = 64  # of each model in one pass
 
 
+@final
 class HeldStates:
     """The states of all texts of a shelf, for each of the different encoders of a stack."""
 

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attentest.corpus.batch import IndexedSplit, padded
+from attentest.corpus.batch import AbstractSplit, padded
 from attentest.model.stack import StackedBatch
 from attentest.model.stacked_hierarchy import Measures
 
 Rows = Int[Tensor, "model text"]  # which texts each model gets; below 0 is none
 
 
+@final
 class Shelf:
     """All texts of a split, padded to the longest."""
 
-    def __init__(self, split: IndexedSplit, device: torch.device) -> None:
+    def __init__(self, split: AbstractSplit, device: torch.device) -> None:
         self.lengths, self.labels = split.lengths, split.labels
         self.ids = [example.id for example in split.examples]
         self.tokens, self.mask = (each.to(device) for each in padded(split.tokens))

@@ -11,14 +11,14 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from attentest.corpus.anonymised import anonymised
-from attentest.corpus.batch import IndexedSplit, passes
+from attentest.corpus.batch import AbstractSplit, IndexedSplit, passes
 from attentest.corpus.example import Corpus
 from attentest.corpus.vocabulary import END, START
 from attentest.findings.performance import scores
@@ -27,15 +27,16 @@ from attentest.model.config import PARTS
 from attentest.model.decoder import distribution
 from attentest.model.held_reading import TrainingReader
 from attentest.model.imitation import Said
+from attentest.model.network import AttentionModel
 from attentest.model.objective import objective
 from attentest.model.optimiser import RowAdam, shrink
 from attentest.model.reader import split_logits
-from attentest.model.seam import AttentionModel
 from attentest.refusal import Refusal
 
 SAVING = 100  # times as long as a save takes passes before the next: at most 1 % of a training
 
 
+@final
 @dataclass(frozen=True)
 class Progress:
     """Where a training stands."""
@@ -47,6 +48,7 @@ class Progress:
     dev: float
 
 
+@final
 @dataclass
 class Record:
     """What a training says about itself, without times: two runs write the same bytes."""
@@ -69,6 +71,7 @@ class Checkpoint(Protocol):
         ...
 
 
+@final
 class Training:
     """One training: the model, its optimisers, and where it stands."""
 
@@ -91,8 +94,8 @@ class Training:
         self.patience = self.config.patience
         # A training beside others on the same corpus does not number its words again.
         train, dev = (None, None) if beside is None else (beside.train, beside.dev)
-        self.train: IndexedSplit = training_split(self.config, self.corpus, model.vocabulary, train)
-        self.dev: IndexedSplit = dev_split(self.config, self.corpus, model.vocabulary, dev)
+        self.train: AbstractSplit = training_split(self.config, self.corpus, model.vocabulary, train)
+        self.dev: AbstractSplit = dev_split(self.config, self.corpus, model.vocabulary, dev)
         self.objective = objective(model, self.train, base)
         self.reader = TrainingReader(model, self.train)
         once = math.ceil(len(self.train) / self.batch_size)
@@ -251,7 +254,7 @@ class Training:
         self.epoch, self.step, self.loss = self.epoch + 1, 0, 0.0
         return kept
 
-    def _score(self, split: IndexedSplit) -> dict[str, float]:
+    def _score(self, split: AbstractSplit) -> dict[str, float]:
         return scores(split.labels, distribution(split_logits(self.model, split)).numpy())
 
     def save(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,7 @@ TOLD = ("performance", "importance", "permutation", "adversary", "removal", "abl
 SHARED = ("label", "predicted", "length", "max_attention")
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Examples:
     """The texts of the trained model of one seed, by id, each with label, prediction and numbers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 from attentest.findings.card import Card
 from attentest.findings.cards import CARDS
@@ -29,6 +29,7 @@ SEARCHED = "emax-jsd-last"
 SETTINGS = {"removal": "share removed", "information": "rank", "communication": "words sent"}
 
 
+@final
 @dataclass(frozen=True)
 class Line:
     """One finding: its fields by name, and the card of its measure, if there is one."""
@@ -55,6 +56,7 @@ class Line:
         return math.isfinite(self.finding["estimate"])
 
 
+@final
 @dataclass(frozen=True)
 class Lines:
     """The findings of a cell: those to read first, and the others."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import altair as alt
 import pandas as pd
@@ -37,6 +37,7 @@ FIGURES: Figures = {
 }
 
 
+@final
 @dataclass(frozen=True)
 class Picture:
     """A figure of a page: the file and what it shows, or why there is none."""

@@ -169,10 +169,12 @@ class Application:
         return self.live
 
 
+@final
 class _Unreadable(Exception):
     """A question that is none."""
 
 
+@final
 class _NotHere(Exception):
     """A question that nobody here can answer."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, final, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -22,6 +22,7 @@ class _Said(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+@final
 class ReadQuestion(_Said):
     """A text, and the model that is to read it."""
 
@@ -33,6 +34,7 @@ class ReadQuestion(_Said):
     )
 
 
+@final
 class DecideQuestion(_Said):
     """The same text under weights of the reader's own."""
 
@@ -43,6 +45,7 @@ class DecideQuestion(_Said):
     renormalise: bool = Field(description="divide the weights by their sum; otherwise they are used as given")
 
 
+@final
 class ExampleQuestion(_Said):
     """Which text of a model's test split; numbers go round."""
 
@@ -50,6 +53,7 @@ class ExampleQuestion(_Said):
     number: Annotated[int, Field(ge=0, le=10**9)] = 0
 
 
+@final
 class Adversary(_Said):
     """The attention furthest from the model's own under which its output changes by at most epsilon."""
 
@@ -60,6 +64,7 @@ class Adversary(_Said):
     bound: float | None = Field(description="no attention within epsilon diverges more")
 
 
+@final
 class ReadAnswer(_Said):
     """One text as a model reads it; lists are one number a unit, null where a number is not defined."""
 
@@ -78,6 +83,7 @@ class ReadAnswer(_Said):
     seconds: float
 
 
+@final
 class DecideAnswer(_Said):
     """The decision under given weights."""
 
@@ -90,6 +96,7 @@ class DecideAnswer(_Said):
     divergence: float | None = Field(description="from the model's own weights; null unless the mass is 1")
 
 
+@final
 class Model(_Said):
     """A model of the store with its weights."""
 
@@ -106,6 +113,7 @@ class Model(_Said):
     unreadable: str = Field(description="why it cannot read typed texts; empty where it can")
 
 
+@final
 class ModelsAnswer(_Said):
     """The models, and whether they can be asked here."""
 
@@ -114,6 +122,7 @@ class ModelsAnswer(_Said):
     models: list[Model]
 
 
+@final
 class ExampleAnswer(_Said):
     """A text of the test split, as somebody would type it."""
 
@@ -124,6 +133,7 @@ class ExampleAnswer(_Said):
     of: int
 
 
+@final
 class Error(_Said):
     """A refusal in one sentence, and its parts."""
 
@@ -134,6 +144,7 @@ class Error(_Said):
     way_out: str = ""
 
 
+@final
 class ErrorAnswer(_Said):
     """What went wrong."""
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import PurePosixPath
+from typing import final
 
 from attentest.refusal import Refusal
 from attentest.web.contract import Error, ErrorAnswer
@@ -42,6 +43,7 @@ ALWAYS = {
 }
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """What was asked; the names of headers are in small letters."""
@@ -52,6 +54,7 @@ class Request:
     body: bytes = b""
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Response:
     """What is answered."""

@@ -36,6 +36,7 @@ TAKEN = {
 }
 
 
+@final
 class _Patience(io.RawIOBase):
     """What a connection sends, up to a moment: a sender that drips cannot hold a thread for ever."""
 
@@ -55,6 +56,7 @@ class _Patience(io.RawIOBase):
         return self.connection.recv_into(buffer)
 
 
+@final
 class _Handler(BaseHTTPRequestHandler):
     server: Server
     server_version, sys_version = "attentest", ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import torch
@@ -12,12 +13,9 @@ from attentest.evidence.explainers import Effort
 from attentest.experiments.adversary import Adversary
 from attentest.experiments.answers import answered
 from attentest.experiments.audit.ablation import ablated
-from attentest.experiments.audit.around import AroundTransformer
 from attentest.experiments.audit.map_rows import NOT_OF_MAPS, map_dispersion, map_importance
-from attentest.experiments.audit.maps import Mapped, cannot_be_given
 from attentest.experiments.audit.rankings import agreed, erased, marked
-from attentest.experiments.audit.subject import Audited
-from attentest.experiments.contract import Row
+from attentest.experiments.contract import Row, Subject
 from attentest.experiments.dispersion import Dispersion
 from attentest.experiments.importance import Importance
 from attentest.experiments.information import Information
@@ -25,13 +23,16 @@ from attentest.experiments.permutation import Permutation
 from attentest.experiments.removal import Removal
 from attentest.findings import audit_means
 from attentest.findings.conclusions import CONCLUSIONS, Conclude
-from attentest.model.foreign import ForeignModel
 from attentest.model.reader import readings
 from attentest.refusal import Refusal
 
 
-class NothingGiven(Refusal):
+@final
+class NothingGiven(Exception):
     """A question that the model allows, if the user gives what it is measured with."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(str(refusal))
 
 
 NO_NULL = (
@@ -39,6 +40,7 @@ NO_NULL = (
 )
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """How much is asked: texts, draws of each kind, and the questions that are left out."""
@@ -75,28 +77,29 @@ BUDGETS = {
 }
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Auditing:
     """One model before the questions: itself, its untrained twin where there is one, and the budget."""
 
-    subject: Audited
-    twin: Audited | None
+    subject: Subject
+    twin: Subject | None
     budget: Budget
 
     @property
-    def both(self) -> tuple[Audited, ...]:
+    def both(self) -> tuple[Subject, ...]:
         """The model and its control."""
         return (self.subject,) if self.twin is None else (self.subject, self.twin)
 
     @property
     def foreign(self) -> bool:
         """Whether the model was made elsewhere."""
-        return isinstance(self.subject.model, ForeignModel)
+        return self.subject.model.network is None
 
     @property
     def of_map(self) -> bool:
         """Whether the attention is a map that the model cannot be given."""
-        return isinstance(self.subject.model, Mapped)
+        return self.subject.model.capabilities.answered_by is not None
 
     def lacks(self, name: str) -> str:
         """Why some measures of a question are empty, where their findings cannot know."""
@@ -112,7 +115,7 @@ def _performance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
 
 def _importance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
     # Under each draw a transformer goes back once, and once more through every shortened text.
-    draws = audit.budget.draws * (1 if isinstance(audit.subject.model, AroundTransformer) else 4)
+    draws = audit.budget.draws * (4 if audit.subject.model.with_heads is audit.subject.model else 1)
     for each in audit.both:
         if audit.of_map:
             yield from map_importance(each)
@@ -165,13 +168,14 @@ def _erasure(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
 
 
 def _plausibility(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
-    if not any(example.rationale for example in audit.subject.examples):
-        raise NothingGiven(
+    if not any(example.rationale for example in audit.subject.texts.examples):
+        lacking = Refusal(
             "plausibility",
             got="texts without rationales",
             needs="the positions of the words that people marked (Example.rationale)",
             way_out="Name their column, --rationale or read_table(rationale=); the corpus movies has them.",
         )
+        raise NothingGiven(lacking)
     for each in audit.both:
         yield from marked(each, rng)
 
@@ -181,6 +185,7 @@ def drawing(rng: np.random.Generator) -> torch.Generator:
     return torch.Generator().manual_seed(int(rng.integers(2**63)))
 
 
+@final
 @dataclass(frozen=True)
 class Question:
     """How rows are made, and how they become findings."""
@@ -191,9 +196,9 @@ class Question:
 
     def check(self, name: str, audit: Auditing) -> None:
         """Refuse what cannot be asked of this attention."""
-        model = audit.subject.model
-        if self.gives and isinstance(model, Mapped):
-            raise cannot_be_given(name, model.kind)
+        answered_by = audit.subject.model.capabilities.answered_by
+        if self.gives and answered_by is not None:
+            raise answered_by.refuses(name)
 
 
 def _studied(name: str) -> Conclude:

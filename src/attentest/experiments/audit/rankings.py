@@ -10,15 +10,21 @@ import torch
 from attentest.evidence.concordance import count_on
 from attentest.evidence.explainers import Effort, explain
 from attentest.evidence.faithfulness import faithfulness, random_scores
-from attentest.experiments.audit.maps import answering
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.rows import begun
 from attentest.findings.audit_means import ERASED, EXPLAINERS, MARKED
 from attentest.findings.plausibility import plausibility, shuffled_plausibility
 from attentest.findings.rank_agreement import kendalls
 from attentest.model.reader import readings
+from attentest.model.seam import Model, Reading
 
 DRAWS = 50  # shuffles of a text's weights behind the null of plausibility
+
+
+def answering(model: Model, reading: Reading) -> tuple[Model, Reading]:
+    """Who answers for parts of the texts of a reading: of those nobody wants the map, which may take long."""
+    answered_by = model.capabilities.answered_by
+    return (model, reading) if answered_by is None else (answered_by.model, answered_by.own(reading))
 
 
 def agreed(subject: Subject, effort: Effort, rng: torch.Generator) -> Iterator[Row]:
