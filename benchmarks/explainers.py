@@ -12,8 +12,9 @@ from attentest.evidence.importances.lime import drawn_parts, lime
 from attentest.evidence.importances.presence import explained
 from attentest.evidence.importances.shapley import shapley_values
 from attentest.evidence.permutation import orders
+from attentest.model.network import AttentionModel
 from attentest.model.networks.decoder import distribution
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Reading
 from benchmarks.made import Bench, Row, Size, bench, seconds
 
 TEXTS, SOME = Size(64, 6, 30, 1), 4  # so many are run plainly, and the time scaled up by their number

@@ -12,7 +12,7 @@ from torch import nn
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
 from attentest.live.answers import Live
-from attentest.model.seam import AttentionModel
+from attentest.model.network import AttentionModel
 from attentest.model.training.files import to_files
 from attentest.store.cell import Cell
 from attentest.store.store import Store

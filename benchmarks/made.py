@@ -16,9 +16,10 @@ from attentest.corpus.example import Corpus, Example
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.model.batch import IndexedSplit
 from attentest.model.config import ModelConfig
+from attentest.model.network import AttentionModel
 from attentest.model.protocol import resolved
 from attentest.model.reader import readings
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Reading
 from attentest.model.training.building import build
 
 Row = tuple[str, float, float, str]  # what, seconds of the plain way, of ours, and what bounds ours

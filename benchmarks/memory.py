@@ -7,14 +7,10 @@ import resource
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from attentest.bench.subjects import reading_rows
-from attentest.corpus.example import Corpus
-from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.observers import EXPERIMENTS
-from attentest.model.config import ModelConfig
-from attentest.model.seam import AttentionModel
 from benchmarks.made import Size, bench, made_corpus
 
 TEXTS = Size(128, 400, 400, 1)
@@ -39,24 +35,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-class _OneModel(Sources):
-    """The same untrained model in every role: memory does not ask what was learnt."""
-
-    def __init__(self, model: AttentionModel, corpus: Corpus, siblings: dict[str, ModelConfig]) -> None:
-        self.held, self.corpus, self.siblings = model, corpus, siblings
-
-    def model(self, name: str) -> AttentionModel:
-        return self.held
-
-    def readings(self, name: str) -> pd.DataFrame:
-        return reading_rows(self.held, self.corpus, "test")
-
-
 def megabytes(name: str) -> tuple[float, float]:
     """The process's size before and at its peak, after the model and the texts were made."""
     model, _, _ = bench(TEXTS)
     corpus, step = made_corpus(TEXTS), EXPERIMENTS[name](**SETTINGS.get(name, {}))
-    subject = Subject(corpus, model.config, _OneModel(model, corpus, step.siblings(model.config)))
+    siblings = step.siblings(model.config)
+    models = dict.fromkeys(("trained", *siblings), model)  # memory does not ask what was learnt
+    readings = {"trained": reading_rows(model, corpus, "test")} if step.reads else {}
+    subject = Subject(corpus, model.config, InMemory(models, siblings, readings))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for _ in step.observe(subject, np.random.default_rng(0)):
         pass

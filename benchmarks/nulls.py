@@ -19,8 +19,9 @@ from attentest.experiments.contract import Subject
 from attentest.experiments.importance.observe import Importance, Importances, agreement
 from attentest.experiments.shared.controls import beside_controls
 from attentest.model.batch import buckets
+from attentest.model.network import AttentionModel
 from attentest.model.reader import TEXTS, TOKENS
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Reading
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from benchmarks.made import SHORT, Row, bench, seconds

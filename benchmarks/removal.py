@@ -7,13 +7,14 @@ import importlib.util
 import numpy as np
 import torch
 
-from attentest.auditing.subject import HeadsTogether
 from attentest.evidence.permutation import orders
 from attentest.evidence.removal.decisions import attended, in_double, without
 from attentest.experiments.removal.observe import measured
 from attentest.foreign.roads import Whole
+from attentest.foreign.views import HeadsTogether
+from attentest.model.network import AttentionModel
 from attentest.model.reader import readings
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Reading
 from benchmarks.hugging_face import bert_sized, bert_split
 from benchmarks.made import LONG, SHORT, Row, Size, bench, seconds
 

@@ -28,8 +28,8 @@ from attentest.evidence.concordance import count_on
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
 from attentest.model.batch import IndexedSplit
+from attentest.model.network import AttentionModel
 from attentest.model.networks.encoders import Convolutional
-from attentest.model.seam import AttentionModel
 from attentest.model.training.selection import BestOnDev
 from attentest.statistics.comparison import normalised_entropy
 from attentest.statistics.rank_agreement import kendalls

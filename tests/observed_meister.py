@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.sparsity import conclude as sparsity
 from attentest.model.training.building import build
 from tests.observed import texts
@@ -15,29 +15,22 @@ from tests.toys import toy_model
 LAMBDAS = (-10.0, 0.0, 0.6)
 
 
-class Held(Sources):
-    """A subject's parts, in hand: untrained models that differ in what their configurations say, no more."""
-
-    def __init__(self, corpus, step, spoil, **settings):
-        base = toy_model(corpus, **settings)
-        spoil(base)
-        self.models, self.siblings = {"trained": base}, step.siblings(base.config)
-        for name, config in self.siblings.items():
-            start = base.state_dict() if config.start_from else None
-            self.models[name] = build(config, corpus, base.vocabulary, start=start)
-            if start is None:
-                spoil(self.models[name])
-
-    def model(self, name):
-        return self.models[name]
-
-    def readings(self, name):
-        raise AssertionError("these experiments ask the model itself")
+def in_memory(corpus, step, spoil, **settings):
+    """Untrained models that differ in what their configurations say, no more."""
+    base = toy_model(corpus, **settings)
+    spoil(base)
+    models, siblings = {"trained": base}, step.siblings(base.config)
+    for name, config in siblings.items():
+        start = base.state_dict() if config.start_from else None
+        models[name] = build(config, corpus, base.vocabulary, start=start)
+        if start is None:
+            spoil(models[name])
+    return InMemory(models, siblings)
 
 
 def observed(step, corpus, spoil=lambda model: None, **settings):
     """The rows of an experiment on toys that were all spoilt alike, and the models behind them."""
-    held = Held(corpus, step, spoil, **settings)
+    held = in_memory(corpus, step, spoil, **settings)
     subject = Subject(corpus, held.models["trained"].config, held)
     return pd.DataFrame(step.observe(subject, np.random.default_rng(0))), held.models
 

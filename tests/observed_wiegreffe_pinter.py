@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 
 from attentest.bench.subjects import reading_rows
-from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.contract import InMemory, Subject
 from attentest.model.training.building import build
 from tests.observed import texts
 from tests.toys import toy_model
@@ -24,31 +24,24 @@ def sharpened(model):
     return model
 
 
-class Held(Sources):
-    """A subject's parts, in hand: siblings of the right kind, and every one with numbers of its own."""
+def in_memory(corpus, step, **settings):
+    """Siblings of the right kind, and every one with numbers of its own."""
+    base = sharpened(toy_model(corpus, **settings))
+    models, siblings = {"trained": base}, step.siblings(base.config)
 
-    def __init__(self, corpus, step, **settings):
-        base = sharpened(toy_model(corpus, **settings))
-        self.models, self.siblings = {"trained": base}, step.siblings(base.config)
-        for seed, (name, config) in enumerate(self.siblings.items(), start=100):
-            guide = None if config.guide in (None, "random") else self.weights(corpus, config.guide)
-            model = build(replace(config, seed=seed), corpus, base.vocabulary, guide=guide)
-            self.models[name] = sharpened(model)
-
-    def weights(self, corpus, guide):
-        frame = reading_rows(self.models["trained" if guide == "subject" else guide], corpus, "test")
+    def weights(guide):
+        frame = reading_rows(models["trained" if guide == "subject" else guide], corpus, "test")
         return dict(zip(frame["id"], frame["weights"], strict=True))
 
-    def model(self, name):
-        return self.models[name]
-
-    def readings(self, name):
-        raise AssertionError("these experiments ask the model itself")
+    for seed, (name, config) in enumerate(siblings.items(), start=100):
+        guide = None if config.guide in (None, "random") else weights(config.guide)
+        models[name] = sharpened(build(replace(config, seed=seed), corpus, base.vocabulary, guide=guide))
+    return InMemory(models, siblings)
 
 
 def observed(step, corpus, **settings):
     """The rows of an experiment on toys, and the models behind them."""
-    held = Held(corpus, step, **settings)
+    held = in_memory(corpus, step, **settings)
     subject = Subject(corpus, held.models["trained"].config, held)
     return pd.DataFrame(step.observe(subject, np.random.default_rng(0))), held.models
 

@@ -133,7 +133,7 @@ def test_one_logit_stands_for_two_labels(guide):
     split = model.split(toy_corpus().test)
     with torch.no_grad():
         assert distribution(model.decide(model.read(split.batch([0, 2])))).shape == (2, 2)
-    assert model.config.decoder == "sigmoid"
+    assert model.outputs == 1
     with pytest.raises(Refusal, match="1 logits for 3 labels"):
         AdaptedModel(guide["Adapted"](guide["net"]), labels=("a", "b", "c"))
 

@@ -16,7 +16,7 @@ from attentest.corpus.example import Corpus, Example
 from attentest.corpus.files import to_files
 from attentest.corpus.vocabulary import UNK, Vocabulary
 from attentest.experiments.catalogue import CONCLUSIONS
-from attentest.experiments.contract import AbstractExperiment, Sources, Subject
+from attentest.experiments.contract import AbstractExperiment, InMemory, Subject
 from attentest.experiments.description import Conclusion
 from attentest.experiments.observers import EXPERIMENTS
 from attentest.model.batch import IndexedSplit, sentence_numbers
@@ -141,26 +141,12 @@ def test_log_odds_are_fitted_without_the_words_too(planted):
     assert (model.attention.strengths[cues] == 0).all() and model.attention.strengths.any()
 
 
-class Held(Sources):
-    """A subject's parts, in hand."""
-
-    def __init__(self, models):
-        self.models = models
-        self.siblings = {name: model.config for name, model in models.items() if name != "trained"}
-
-    def model(self, name):
-        return self.models[name]
-
-    def readings(self, name):
-        raise AssertionError("nobody asks")
-
-
 @pytest.mark.parametrize("own", ["", "cat"])
 def test_every_subject_has_the_texts_its_own_model_reads(own):
     corpus = toy_corpus()
     models = {"trained": toy_model(corpus, omit=own), "whole": toy_model(corpus)}
     models["blind"] = toy_model(corpus, omit="cat dog")
-    subject = Subject(corpus, models["trained"].config, Held(models))
+    subject = Subject(corpus, models["trained"].config, InMemory(models))
     for each, omit in ((subject, own), (subject.sibling["whole"], ""), (subject.sibling["blind"], "cat dog")):
         assert each.corpus.test == anonymised(corpus, omit).test
         assert each.texts.lengths.tolist() == [len(e.tokens) for e in anonymised(corpus, omit).test]

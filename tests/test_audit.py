@@ -17,7 +17,7 @@ from attentest.auditing.page import _marked
 from attentest.auditing.questions import BUDGETS, QUESTIONS
 from attentest.auditing.rankings import agreed, erased, marked
 from attentest.auditing.run import audited, spread
-from attentest.auditing.subject import Audited, kind_of, on_the_bench, untrained
+from attentest.auditing.subject import audited_subject, on_the_bench, subject_of, untrained
 from attentest.claims.calibrated import UNKNOWN
 from attentest.claims.criteria import CRITERIA, judged
 from attentest.claims.criterion import QUESTIONS as QUESTIONS_ASKED
@@ -92,9 +92,9 @@ def test_without_rationales_plausibility_is_not_measured():
 )
 def test_the_kind_of_a_model_of_ours(encoder, wanted):
     corpus = toy_corpus()
-    assert kind_of(toy_model(corpus, encoder=encoder)) == wanted
-    assert kind_of(toy_model(corpus, encoder="bilstm", attention="last-state")) is None
-    assert kind_of(at_adapter()) is None
+    assert toy_model(corpus, encoder=encoder).capabilities.kind == wanted
+    assert toy_model(corpus, encoder="bilstm", attention="last-state").capabilities.kind is None
+    assert at_adapter().capabilities.kind is None
 
 
 def test_what_is_left_out_has_its_reason(honest):
@@ -129,7 +129,8 @@ def test_a_number_of_the_audit_is_the_number_of_the_study():
     found = audited(model, corpus.test, "quick").frame
     at_question = list(QUESTIONS).index("permutation")
     rng, rows = np.random.default_rng([0, at_question]), []
-    for each in (Audited(model, corpus.test), Audited(untrained(model), corpus.test, "untrained")):
+    trained = audited_subject(model, corpus.test)
+    for each in (trained, subject_of(untrained(model), trained.texts, "untrained")):
         draw = torch.Generator().manual_seed(int(rng.integers(2**63)))
         rows += list(Permutation(permutations=BUDGETS["quick"].permutations).ask(each, draw))
     conclude = CONCLUSIONS["permutation"].conclude
@@ -155,7 +156,7 @@ def test_the_papers_models_answer_every_question(planted, monkeypatch):
     assert set(frame["experiment"]) == set(QUESTIONS)
     for name in set(QUESTIONS) - {"performance"}:
         assert "untrained" in set(frame[frame["experiment"] == name]["group"])
-    judgements = judged(frame, kind=kind_of(model))
+    judgements = judged(frame, kind=model.capabilities.kind)
     measured = [answer.measured for one in judgements for answer in one.answers]
     assert all(measured), "every test of every criterion can be answered"
     assert any("without context" in one.rates for one in judgements)
@@ -163,7 +164,7 @@ def test_the_papers_models_answer_every_question(planted, monkeypatch):
 
 def test_rows_of_agreement_are_taus_of_one_text_each():
     model, texts = on_the_bench(at_adapter()), planted_texts(6)
-    subject = Audited(model, texts)
+    subject = audited_subject(model, texts)
     for row in agreed(subject, SMALL, torch.Generator().manual_seed(0)):
         alone = model.split([text for text in texts if text.id == row["id"]])
         reading = model.read(alone.batch([0]))
@@ -180,7 +181,7 @@ def test_rows_of_erasure_are_texts_read_again():
     """Twin: words are deleted from the example, and the rest is read as any other text."""
     model, texts = at_adapter(), planted_texts(5)
     with torch.no_grad():
-        for row in erased(Audited(model, texts), 2, torch.Generator().manual_seed(0)):
+        for row in erased(audited_subject(model, texts), 2, torch.Generator().manual_seed(0)):
             text = next(text for text in texts if text.id == row["id"])
             reading = model.read(model.split([text]).batch([0]))
             own = distribution(model.decide(reading))[0]
@@ -200,7 +201,7 @@ def test_rows_of_ablation_are_decisions_under_other_weights():
     corpus = toy_corpus()
     model = toy_model(corpus, encoder="bilstm")
     twin = untrained(model)
-    subject = Audited(model, corpus.test)
+    subject = audited_subject(model, corpus.test)
     rows = {row["id"]: row for row in ablated(subject, twin)}
     reading = model.read(subject.texts.batch(range(6)))
     given = {
@@ -219,7 +220,7 @@ def test_only_marked_texts_are_asked_and_only_where_units_are_words():
     texts = planted_texts(4)
     texts[1] = replace(texts[1], rationale=None)
     texts[2] = replace(texts[2], rationale=tuple(range(len(texts[2].tokens))))
-    rows = {row["id"]: row for row in marked(Audited(at_adapter(), texts), np.random.default_rng(0))}
+    rows = {row["id"]: row for row in marked(audited_subject(at_adapter(), texts), np.random.default_rng(0))}
     assert set(rows) == {"t0", "t2", "t3"} and np.isnan(rows["t2"]["auprc"])
     assert rows["t0"]["auprc"] == 1.0 > rows["t0"]["null_auprc"] and rows["t3"]["token-f1"] == 1.0
 
@@ -228,7 +229,7 @@ def test_an_untrained_twin_differs_and_is_always_the_same():
     corpus = toy_corpus(query=True)
     model = toy_model(corpus, encoder="bilstm")
     once, again = untrained(model), untrained(model)
-    batch = Audited(model, corpus.test).texts.batch(range(6))
+    batch = audited_subject(model, corpus.test).texts.batch(range(6))
     assert torch.equal(once.decide(once.read(batch)), again.decide(again.read(batch)))
     assert not torch.allclose(once.decide(once.read(batch)), model.decide(model.read(batch)))
     assert untrained(at_adapter()) is None

@@ -8,13 +8,11 @@ import pytest
 import torch
 
 import attentest as at
-from attentest.auditing import maps as auditing_maps
 from attentest.auditing.map_rows import map_dispersion, map_importance
-from attentest.auditing.maps import NAMES, Mapped, answering
-from attentest.auditing.models import as_model, attention_in_words, load_model
+from attentest.auditing.models import as_model, load_model
 from attentest.auditing.questions import BUDGETS, QUESTIONS, Auditing
-from attentest.auditing.rankings import agreed, erased, marked
-from attentest.auditing.subject import Audited, HeadsTogether, on_the_bench, untrained
+from attentest.auditing.rankings import agreed, answering, erased, marked
+from attentest.auditing.subject import audited_subject, on_the_bench, untrained
 from attentest.claims.calibrated import UNKNOWN
 from attentest.cli.main import run
 from attentest.evidence.erasure.leave_one_out import leave_one_out
@@ -22,8 +20,11 @@ from attentest.evidence.importances.catalogue import Effort
 from attentest.evidence.importances.gradient import gradients
 from attentest.experiments.dispersion import conclude as dispersion
 from attentest.experiments.importance.conclude import NUMBERS
+from attentest.foreign import views as transformer_views
 from attentest.foreign.maps import attention_map
 from attentest.foreign.transformer import TransformerModel
+from attentest.foreign.views import HeadsTogether, Mapped
+from attentest.foreign.words import NAMES
 from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
 from attentest.statistics.comparison import kendall
@@ -97,8 +98,8 @@ def test_parts_are_answered_by_the_transformer_itself(family):
 def test_a_batch_is_mapped_once_and_vectors_of_ones_own_every_time(monkeypatch):
     model, batch = mapped("flow")
     made_maps = []
-    make = auditing_maps.map_of
-    monkeypatch.setattr(auditing_maps, "map_of", lambda *a: (made_maps.append(1), make(*a))[1])
+    make = transformer_views.map_of
+    monkeypatch.setattr(transformer_views, "map_of", lambda *a: (made_maps.append(1), make(*a))[1])
     first, again = model.read(batch), model.read(replace(batch, ids=tuple("wxyz")))
     assert torch.equal(first.weights, again.weights) and len(made_maps) == 1
     other = replace(batch, tokens=batch.tokens.flip(0), mask=batch.mask.flip(0))
@@ -166,7 +167,7 @@ def test_rows_rank_by_the_map_and_nothing_else(kind):
     """Twins: each text alone, its map beside what the transformer itself says of its words."""
     inner = made("bert", double=True)[0]
     model, examples = Mapped(inner, kind), texts(6)
-    subject = Audited(model, examples)
+    subject = audited_subject(model, examples)
     importances = {row["id"]: row for row in map_importance(subject)}
     spreads = {row["id"]: row for row in map_dispersion(subject)}
     explained = {row["id"]: row for row in agreed(subject, SMALL, seeded())}
@@ -199,7 +200,7 @@ def test_words_are_erased_in_the_order_of_the_map():
     inner = made("bert", double=True)[0]
     examples = texts(5)
     with torch.no_grad():
-        for row in erased(Audited(Mapped(inner, "rollout"), examples), 2, seeded()):
+        for row in erased(audited_subject(Mapped(inner, "rollout"), examples), 2, seeded()):
             text = next(text for text in examples if text.id == row["id"])
             batch = inner.split([text]).batch([0])
             own = distribution(inner.decide(inner.read(batch)))[0]
@@ -217,7 +218,7 @@ def test_a_map_that_is_not_a_number_is_excluded_and_no_crash():
     model, _ = made("bert")
     model.transformer.classifier.weight.data.zero_()  # an answer that nothing moves
     examples = [replace(text, rationale=(0,)) for text in texts(4)]
-    subject = Audited(Mapped(model, "gradient"), examples)
+    subject = audited_subject(Mapped(model, "gradient"), examples)
     auditing = Auditing(subject, None, BUDGETS["quick"])
     rows = [
         *agreed(subject, SMALL, seeded()),
@@ -232,7 +233,7 @@ def test_a_map_that_is_not_a_number_is_excluded_and_no_crash():
 
 def test_information_is_of_the_ranks_of_the_map():
     model, _ = made("bert")
-    subject = Audited(Mapped(model, "rollout"), texts(70))
+    subject = audited_subject(Mapped(model, "rollout"), texts(70))
     asked = Auditing(subject, None, BUDGETS["full"])
     rows = list(QUESTIONS["information"].observe(asked, np.random.default_rng(0)))
     assert len(rows) == 70
@@ -260,7 +261,7 @@ def test_information_is_of_the_ranks_of_the_map():
 )
 def test_an_audit_names_the_kind_it_is_about(choice, said):
     model = as_model(tiny("bert"), tokenizer=tokenizer("bert"), labels=LABELS, attention=choice)
-    assert said in attention_in_words(model)
+    assert said in model.capabilities.attention
     kind = HeadsTogether if choice["kind"] == "row" else Mapped
     assert isinstance(on_the_bench(model), kind)
 

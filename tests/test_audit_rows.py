@@ -11,7 +11,7 @@ import torch
 import attentest as at
 from attentest.auditing import run as auditing
 from attentest.auditing.page import as_json
-from attentest.auditing.subject import Audited
+from attentest.auditing.subject import audited_subject
 from attentest.cli.main import run
 from attentest.corpus.anonymised import anonymised
 from attentest.corpus.document import Document
@@ -201,7 +201,7 @@ def test_words_that_are_cut_out_of_a_corpus_are_not_in_its_raw_texts(tmp_path):
 def test_a_model_of_ours_reads_rows_in_the_case_it_was_trained_on(tmp_path):
     corpus = table(written(tmp_path / "reviews.csv", reviews(60)))
     model = at.train(corpus, encoder="average", attention="additive", projection="softmax", seed=0, epochs=1)
-    texts = Audited(model, corpus.rows).texts
+    texts = audited_subject(model, corpus.rows).texts
     wanted = [model.vocabulary.numbers([t.lower() for t in row.tokens]) for row in corpus.rows]
     assert all(np.array_equal(*both) for both in zip(texts.tokens, wanted, strict=True))
     assert any((model.vocabulary.numbers(row.tokens) == UNK).any() for row in corpus.rows)

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 import attentest as at
-from attentest.auditing.models import attention_in_words
 from attentest.auditing.questions import BUDGETS, QUESTIONS, Auditing
-from attentest.auditing.subject import Audited, HeadsTogether, on_the_bench, untrained
+from attentest.auditing.subject import audited_subject, on_the_bench, subject_of, untrained
 from attentest.corpus.example import Example
 from attentest.evidence.importances.gradient import gradients
+from attentest.foreign.views import HeadsTogether
 from attentest.refusal import Refusal
 from tests.families import LABELS, WORDS, made, tiny, tokenizer
 
@@ -89,7 +89,7 @@ def test_the_untrained_twin_is_the_same_kind_of_model_drawn_anew():
     ],
 )
 def test_an_audit_names_the_attention_it_is_about(choice, said):
-    words = attention_in_words(made("bert", **choice)[0])
+    words = made("bert", **choice)[0].capabilities.attention
     assert said in words and words.endswith("(this row only; words also reach the output past it)")
 
 
@@ -114,7 +114,8 @@ def test_an_audit_of_a_transformer(pairs):
 def test_a_transformer_and_its_twin_answer_what_only_larger_budgets_ask(name):
     model = on_the_bench(made("bert")[0])
     asked = texts(60)
-    both = Audited(model, asked), Audited(untrained(model), asked, "untrained")
+    trained = audited_subject(model, asked)
+    both = trained, subject_of(untrained(model), trained.texts, "untrained")
     audit = Auditing(*both, replace(BUDGETS["quick"], without=()))
     rows = pd.DataFrame(QUESTIONS[name].observe(audit, np.random.default_rng(0))).assign(seed=0)
     found = QUESTIONS[name].conclude(rows, mode="corrected", rng=np.random.default_rng(1))
@@ -149,5 +150,5 @@ def test_bad_models_and_texts_are_refused():
 
 def test_units_of_a_subject_are_the_models_own():
     model = on_the_bench(made("bert")[0])
-    split = Audited(model, texts(4)).texts
+    split = audited_subject(model, texts(4)).texts
     assert len(split) == 4 and split.sentences is not None

@@ -10,7 +10,6 @@ import pytest
 
 from attentest import load_corpus
 from attentest.auditing.run import audited
-from attentest.auditing.subject import kind_of
 from attentest.claims import criteria
 from attentest.claims.calibrated import margins as committed
 from attentest.claims.criteria import Asked, judged
@@ -34,7 +33,7 @@ def audits():
     for name in NAMES:
         model, _ = model_of(corpus, f"constructed({name})")
         audit = audited(model, corpus.test[:50], "quick", questions=QUESTIONS, searches=False)
-        found[name] = audit.frame, kind_of(model)
+        found[name] = audit.frame, model.capabilities.kind
     return found
 
 

@@ -19,7 +19,7 @@ from attentest.experiments.communication.cards import CARDS as COMMUNICATION_CAR
 from attentest.experiments.communication.conclude import PROJECTIONS
 from attentest.experiments.communication.game import Game, messages, surrogate, untouched
 from attentest.experiments.communication.observe import Communication
-from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.observers import experiment
 from attentest.experiments.performance.observe import Performance
 from attentest.experiments.shared.explained_split import ExplainedSplit
@@ -36,30 +36,23 @@ from tests.toys import toy_batch, toy_corpus, toy_model
 QUICK = {"k": "1 3", "draws": 2}  # of draws, so that shares are 0, a half or 1
 
 
-class Held(Sources):
-    """A subject's parts, in hand: siblings are untrained models of their own projection."""
-
-    def __init__(self, corpus, step, **settings):
-        self.trained = toy_model(corpus, **settings)
-        self.siblings = step.siblings(self.trained.config)
-        self.models = {
-            name: toy_model(corpus, **{**settings, "seed": 7, "projection": config.projection})
-            for name, config in self.siblings.items()
-        }
-
-    def model(self, name):
-        return self.trained if name == "trained" else self.models[name]
-
-    def readings(self, name):
-        raise AssertionError("this experiment asks the model itself")
+def in_memory(corpus, step, **settings):
+    """Siblings are untrained models of their own projection."""
+    trained = toy_model(corpus, **settings)
+    siblings = step.siblings(trained.config)
+    others = {
+        name: toy_model(corpus, **{**settings, "seed": 7, "projection": config.projection})
+        for name, config in siblings.items()
+    }
+    return InMemory({"trained": trained, **others}, siblings)
 
 
 def observed(corpus, step=None, seed=0, spoil=None, **settings):
     step = Communication(**QUICK) if step is None else step
-    held = Held(corpus, step, **settings)
+    held = in_memory(corpus, step, **settings)
     if spoil is not None:
-        spoil(held.trained)
-    subject = Subject(corpus, held.trained.config, held)
+        spoil(held.models["trained"])
+    subject = Subject(corpus, held.models["trained"].config, held)
     return pd.DataFrame(step.observe(subject, np.random.default_rng(seed)))
 
 

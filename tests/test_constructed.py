@@ -78,7 +78,7 @@ def test_a_construction_is_saved_and_loaded(name, two, tmp_path):
     save(model, tmp_path / "model")
     again = load(tmp_path / "model")
     assert parameters_digest(again.state_dict()) == parameters_digest(model.state_dict())
-    assert again.config == model.config and type(again) is type(model)
+    assert again.origin.config == model.origin.config and type(again) is type(model)
 
 
 @pytest.mark.parametrize("name", [name for name in OURS if not CONSTRUCTIONS[name].mechanism])

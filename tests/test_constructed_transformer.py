@@ -135,7 +135,7 @@ def test_the_model_runs_in_single_precision_by_its_fastest_road(name):
 def test_special_tokens_have_almost_nothing_of_the_deciding_row(name, temperature):
     model, _ = built(name, temperature=temperature)
     reading = read(model, texts())
-    elsewhere = (reading.row * (reading.unit < 0)[:, None]).sum(-1)
+    elsewhere = (reading.kept["row"] * (reading.kept["unit"] < 0)[:, None]).sum(-1)
     assert float(elsewhere.max()) < 1e-4
 
 

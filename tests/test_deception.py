@@ -14,7 +14,7 @@ import attentest as at
 from attentest.bench.plan import Planner
 from attentest.bench.work import do
 from attentest.claims.claims import Claim
-from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.deception import conclude as deception
 from attentest.experiments.deception.observe import Deception, without
 from attentest.experiments.observers import experiment
@@ -69,28 +69,20 @@ def test_no_words_and_models_that_are_penalised_already_are_refused():
 # --- what is observed
 
 
-class Held(Sources):
-    """A subject's parts, in hand; nothing is trained."""
-
-    def __init__(self, corpus, step, **settings):
-        base = toy_model(corpus, **settings)
-        self.siblings = step.siblings(base.config)
-        others = {
-            name: build(replace(config, seed=number), corpus, base.vocabulary)
-            for number, (name, config) in enumerate(self.siblings.items(), start=5)
-        }
-        self.models = {"trained": base, **others}
-
-    def model(self, name):
-        return self.models[name]
-
-    def readings(self, name):
-        raise AssertionError("deception asks the model itself")
+def in_memory(corpus, step, **settings):
+    """Nothing is trained."""
+    base = toy_model(corpus, **settings)
+    siblings = step.siblings(base.config)
+    others = {
+        name: build(replace(config, seed=number), corpus, base.vocabulary)
+        for number, (name, config) in enumerate(siblings.items(), start=5)
+    }
+    return InMemory({"trained": base, **others}, siblings)
 
 
 def observed(corpus, words, **settings):
     step = Deception(words=words)
-    held = Held(corpus, step, **settings)
+    held = in_memory(corpus, step, **settings)
     subject = Subject(corpus, held.models["trained"].config, held)
     return pd.DataFrame(step.observe(subject, np.random.default_rng(0))), held
 

@@ -11,7 +11,7 @@ from scipy import stats
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
 from attentest.evidence.importances.hidden_importance import hidden_gradient, hidden_leave_one_out
-from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.dispersion import conclude as dispersion
 from attentest.experiments.dispersion import observe as experiment
 from attentest.experiments.dispersion.cards import CARDS as DISPERSION_CARDS
@@ -27,28 +27,21 @@ NAN = math.nan
 QUICK = {"nulls": 3, "frobenius": 3}
 
 
-class Held(Sources):
-    """A subject's parts, in hand: the controls are other models of the same shape."""
-
-    def __init__(self, corpus, step, **settings):
-        self.trained = toy_model(corpus, **settings)
-        self.siblings = step.siblings(self.trained.config)
-        self.models = {name: toy_model(corpus, **{**settings, "seed": 7}) for name in self.siblings}
-
-    def model(self, name):
-        return self.trained if name == "trained" else self.models[name]
-
-    def readings(self, name):
-        raise AssertionError("this experiment asks the model itself")
+def in_memory(corpus, step, **settings):
+    """The controls are other models of the same shape."""
+    trained = toy_model(corpus, **settings)
+    siblings = step.siblings(trained.config)
+    controls = {name: toy_model(corpus, **{**settings, "seed": 7}) for name in siblings}
+    return InMemory({"trained": trained, **controls}, siblings)
 
 
 def observed(corpus, seed=0, spoil=None, step=None, **settings):
     step = Dispersion(**QUICK) if step is None else step
-    held = Held(corpus, step, **settings)
+    held = in_memory(corpus, step, **settings)
     if spoil is not None:
-        spoil(held.trained)
-    subject = Subject(corpus, held.trained.config, held)
-    return pd.DataFrame(step.observe(subject, np.random.default_rng(seed))), held.trained
+        spoil(held.models["trained"])
+    subject = Subject(corpus, held.models["trained"].config, held)
+    return pd.DataFrame(step.observe(subject, np.random.default_rng(seed))), held.models["trained"]
 
 
 def of_trained(rows):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from attentest.auditing.questions import BUDGETS, QUESTIONS, Auditing
-from attentest.auditing.subject import Audited, on_the_bench
+from attentest.auditing.subject import audited_subject, on_the_bench
 from attentest.evidence.importances.given_attention import AttentionPool, GivenAttention
 from attentest.evidence.importances.hidden_importance import hidden_gradient, hidden_leave_one_out
 from attentest.evidence.importances.hidden_importance_foreign import by_asking, free_gradient
@@ -78,7 +78,7 @@ def twins(name):
         alone = torch.eye(reading.mask.shape[1], dtype=torch.float64).expand(len(reading.mask), -1, -1)
         model.decoder.dense.bias -= model.decide(reading, alone)[reading.mask].mean(0)
     elsewhere = AdaptedModel(Ours(model), corpus.labels)
-    return Audited(model, corpus.test), Audited(elsewhere, corpus.test)
+    return audited_subject(model, corpus.test), audited_subject(elsewhere, corpus.test)
 
 
 def asked(experiment, subject):
@@ -149,7 +149,7 @@ def test_unlearnt_transformers_agree_no_more_than_their_nulls(family, measure):
     model = on_the_bench(made(family, double=True, model=random)[0])
     rng = np.random.default_rng(0)
     texts = examples(texts=[" ".join(rng.choice(WORDS, size=10)) for _ in range(40)])
-    rows = pd.DataFrame(Importance(nulls=4, shown=0).ask(Audited(model, texts), seeded()))
+    rows = pd.DataFrame(Importance(nulls=4, shown=0).ask(audited_subject(model, texts), seeded()))
     own = rows["tau_loo_held" if measure == "loo" else "tau_gradient"].mean()
     for null in ("swapped", "permuted"):
         assert abs(own - rows[f"{null}_tau_{measure}"].mean()) < 0.1, null
@@ -248,14 +248,14 @@ def test_a_transformers_states_are_those_that_enter_the_layer(family):
         reading = inner.read(batch)
         text, place = 1, 2  # within the first word of the second text, which is of three pieces
         slope = []
-        for number in range(reading.entered.shape[2]):
+        for number in range(reading.kept["entered"].shape[2]):
             answers = [
                 nudged(inner, stack[inner.layer], batch, (text, place, number), by) for by in (1e-5, -1e-5)
             ]
             slope.append((answers[0] - answers[1]) / 2e-5)
         norms = by_place(model, batch)
         assert float(norms[text, place]) == pytest.approx(float(torch.stack(slope).norm()), rel=1e-5)
-        unit = reading.unit[text]
+        unit = reading.kept["unit"][text]
         wanted = torch.stack([norms[text][unit == number].sum() for number in range(int(unit.max()) + 1)])
         torch.testing.assert_close(found[text, : len(wanted)], wanted)
         assert not found[~reading.mask].any()
@@ -283,7 +283,7 @@ def by_place(model, batch):
     embeddings = model.embedding(batch.tokens).detach().requires_grad_()
     reading = model.read(batch, embeddings=embeddings)
     likeliest = distribution(model.decide(reading)).amax(1).sum()
-    return torch.autograd.grad(likeliest, reading.entered)[0].norm(dim=2)
+    return torch.autograd.grad(likeliest, reading.kept["entered"])[0].norm(dim=2)
 
 
 @pytest.mark.parametrize("encoder", ["mlp", "bilstm", "cnn"])
@@ -351,7 +351,7 @@ def test_what_is_too_long_or_no_number_has_no_optimum():
 @pytest.mark.parametrize("family", ["bert", "xlnet"])
 def test_a_transformers_rows_are_removals_one_at_a_time(family):
     model, reading = restless(family)
-    subject = Audited(model, examples())
+    subject = audited_subject(model, examples())
     found = asked(Removal(orders=2), subject)
     counts = set()
     for text, name in enumerate(reading.batch.ids):
@@ -378,7 +378,7 @@ def first_flip_by_hand(model, reading, text, order):
 def test_the_null_of_removal_is_another_model_in_all_but_its_weights():
     """Dealt weights begin from a decision of their own, and every weight is still there to be removed."""
     model, _ = restless("bert")
-    subject, draw = Audited(model, examples()), seeded(1)
+    subject, draw = audited_subject(model, examples()), seeded(1)
     rows = asked(Removal(orders=2), subject)
     with torch.no_grad():
         ((_, reading),) = readings(model, subject.texts)
@@ -410,7 +410,7 @@ def test_what_a_model_does_not_show_is_not_a_number(family, states, values):
     assert bool(hidden_gradient(model, reading).isfinite().all()) == states
     found = influence(model, reading, Positions.sampled(reading.mask, 2, rng=seeded()))
     assert bool(found.l2.isfinite().all()) == values and found.road == "whole"
-    rows = asked(Dispersion(frobenius=0, nulls=2), Audited(model, examples()))
+    rows = asked(Dispersion(frobenius=0, nulls=2), audited_subject(model, examples()))
     assert all(math.isnan(row["tau_hidden_gradient"]) for row in rows.values())
     assert any(math.isfinite(row["tau_hidden_loo"]) for row in rows.values())
     assert any(math.isfinite(row["entropy_influence"]) for row in rows.values()) == values

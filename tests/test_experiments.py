@@ -12,7 +12,7 @@ from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
 from attentest.experiments.adversary import conclude as adversary
 from attentest.experiments.adversary.observe import CURVE, PUBLISHED, Adversary, under_swapped
-from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.heat_map import conclude as heat_map
 from attentest.experiments.heat_map.observe import HeatMap
 from attentest.experiments.importance import conclude as importance
@@ -24,25 +24,18 @@ from tests.toys import toy_batch, toy_corpus, toy_model
 QUICK = {"steps": 20, "searched": 4, "matched": 3, "programmed": 2, "shown": 2}
 
 
-class Held(Sources):
-    """A subject's parts, in hand: the controls are other models of the same shape."""
-
-    def __init__(self, corpus, step, **settings):
-        self.trained = toy_model(corpus, **settings)
-        self.siblings = step.siblings(self.trained.config)
-        self.models = {name: toy_model(corpus, **{**settings, "seed": 7}) for name in self.siblings}
-
-    def model(self, name):
-        return self.trained if name == "trained" else self.models[name]
-
-    def readings(self, name):
-        raise AssertionError("these experiments ask the model itself")
+def in_memory(corpus, step, **settings):
+    """The controls are other models of the same shape."""
+    trained = toy_model(corpus, **settings)
+    siblings = step.siblings(trained.config)
+    controls = {name: toy_model(corpus, **{**settings, "seed": 7}) for name in siblings}
+    return InMemory({"trained": trained, **controls}, siblings)
 
 
 def observed(step, corpus, **settings):
-    held = Held(corpus, step, **settings)
-    subject = Subject(corpus, held.trained.config, held)
-    return pd.DataFrame(step.observe(subject, np.random.default_rng(0))), held.trained
+    held = in_memory(corpus, step, **settings)
+    subject = Subject(corpus, held.models["trained"].config, held)
+    return pd.DataFrame(step.observe(subject, np.random.default_rng(0))), held.models["trained"]
 
 
 def trained(rows):
@@ -173,10 +166,12 @@ def test_constant_attention_moves_anywhere_and_nan_weights_are_counted():
     rows, _ = observed(Adversary(**QUICK), corpus, projection="uniform")
     assert trained(rows)["exact@0.01"].notna().sum() == sum(len(e.tokens) > 1 for e in corpus.test)
     step = Adversary(**QUICK)
-    held = Held(corpus, step)
-    for parameter in held.trained.attention.parameters():
+    held = in_memory(corpus, step)
+    for parameter in held.models["trained"].attention.parameters():
         parameter.data.fill_(math.nan)
-    rows = pd.DataFrame(step.observe(Subject(corpus, held.trained.config, held), np.random.default_rng(0)))
+    rows = pd.DataFrame(
+        step.observe(Subject(corpus, held.models["trained"].config, held), np.random.default_rng(0))
+    )
     assert trained(rows)["exact@0.01"].isna().all()
     findings = adversary.conclude(rows.assign(seed=0), mode="corrected", rng=np.random.default_rng(0))
     overall = next(f for f in findings if (f.measure, f.group) == ("emax-jsd-exact@0.01", "overall"))
@@ -185,10 +180,12 @@ def test_constant_attention_moves_anywhere_and_nan_weights_are_counted():
 
 def test_nan_weights_do_not_stop_importance():
     corpus, step = toy_corpus(), Importance(nulls=2)
-    held = Held(corpus, step)
-    for parameter in held.trained.attention.parameters():
+    held = in_memory(corpus, step)
+    for parameter in held.models["trained"].attention.parameters():
         parameter.data.fill_(math.nan)
-    rows = pd.DataFrame(step.observe(Subject(corpus, held.trained.config, held), np.random.default_rng(0)))
+    rows = pd.DataFrame(
+        step.observe(Subject(corpus, held.models["trained"].config, held), np.random.default_rng(0))
+    )
     assert trained(rows)[["tau_gradient", "tau_loo"]].isna().all(axis=None)
 
 

@@ -14,7 +14,7 @@ from attentest.evidence.importances import catalogue as evidence
 from attentest.evidence.importances.catalogue import Effort, attention_of, explain
 from attentest.evidence.importances.faithfulness import faithfulness, random_scores
 from attentest.evidence.importances.presence import answers_to_parts, explained
-from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.explainers import conclude as explainers
 from attentest.experiments.explainers.cards import CARDS as EXPLAINER_CARDS
 from attentest.experiments.explainers.observe import Explainers
@@ -33,22 +33,10 @@ NAN = math.nan
 QUICK = {"steps": 4, "permutations": 2, "parts": 8, "orders": 2, "draws": 3}
 
 
-class Held(Sources):
-    """A model in every role: rows are compared with the evidence, not with each other."""
-
-    def __init__(self, model, siblings):
-        self.held, self.siblings = model, siblings
-
-    def model(self, name):
-        return self.held
-
-    def readings(self, name):
-        raise AssertionError("this experiment reads for itself")
-
-
 def observed(corpus, model, **settings):
     step = Explainers(**{**QUICK, **settings})
-    subject = Subject(corpus, model.config, Held(model, step.siblings(model.config)))
+    siblings = step.siblings(model.config)  # a model in every role: rows are compared with the evidence
+    subject = Subject(corpus, model.config, InMemory(dict.fromkeys(("trained", *siblings), model), siblings))
     return pd.DataFrame(step.observe(subject, np.random.default_rng(0)))
 
 

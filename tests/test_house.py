@@ -1,10 +1,12 @@
 """The house tests itself: imports run downhill, the gallery never sees torch, files stay readable."""
 
 import ast
+import importlib
 import inspect
 import re
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from pathlib import Path
 
 import pytest
@@ -40,18 +42,17 @@ MAY_IMPORT = {
     "constructed": {"corpus", "foreign", "model"},
     "model.training": {"constructed", "corpus", "model", "shapes", "statistics"},
     "fleet": {"corpus", "model", "model.training", "statistics"},
-    "evidence": {"corpus", "foreign", "model", "model.training", "shapes"},
+    "evidence": {"corpus", "model", "model.training", "shapes"},
     "charts": {"statistics"},
     "experiments": {
-        *("charts", "corpus", "evidence", "foreign", "model", "model.training", "shapes", "statistics"),
+        *("charts", "corpus", "evidence", "model", "model.training", "shapes", "statistics"),
     },
     "auditing": {
         *("claims", "corpus", "evidence", "experiments", "experiments.cards", "experiments.catalogue"),
         *("foreign", "model", "model.training", "statistics"),
     },
     "experiments.calibration": {
-        *("charts", "claims", "constructed", "corpus", "experiments", "foreign", "model"),
-        "statistics",
+        *("charts", "claims", "constructed", "corpus", "experiments", "model", "statistics"),
     },
     "experiments.calibration.observe": {
         *("auditing", "corpus", "experiments", "experiments.calibration", "model"),
@@ -91,15 +92,49 @@ def part_of(module):
     return next((name for name in whole if name in MAY_IMPORT), names[0])
 
 
-def imports(path):
-    """The modules of the house this file uses, however and wherever it imports them."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+PACKAGE = "attentest"
+EVERYWHERE = {"refusal", "notebook"}
+BY_NAME = ("import_module", "__import__")  # functions that import a module whose name is a string
+
+
+def modules_imported(source, package):
+    """The full names of all modules, or names in them, that a file in `package` imports, in any way."""
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found |= {name.name for name in node.names}
+            yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
-            found |= {f"{node.module}.{name.name}" for name in node.names}
-    return {name.removeprefix("attentest.") for name in found if name.startswith("attentest.")}
+            above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+            parent = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (f"{parent}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in BY_NAME:
+            yield from _named(node, package)
+
+
+def _named(call, package):
+    """The module that `import_module("...")` imports; `test_no_import_hides_its_name` sees computed names."""
+    if not (call.args and isinstance(call.args[0], ast.Constant)):
+        return
+    name = call.args[0].value
+    dots = len(name) - len(name.lstrip("."))
+    if dots:
+        name = ".".join([*package.split(".")[: len(package.split(".")) + 1 - dots], name[dots:]])
+    yield name
+
+
+def package_of(path):
+    """The package that relative imports of a file begin in."""
+    return ".".join([PACKAGE, *path.relative_to(SOURCE).parts[:-1]])
+
+
+def imports(source, package=PACKAGE):
+    """The modules of the house, by their names below `attentest`, that a file uses in any way."""
+    names = modules_imported(source, package)
+    return {name.removeprefix(f"{PACKAGE}.") for name in names if name.startswith(f"{PACKAGE}.")}
+
+
+def outside(source):
+    """The packages of others that a file imports."""
+    return {name.split(".")[0] for name in modules_imported(source, PACKAGE)} - {PACKAGE}
 
 
 def modules():
@@ -109,11 +144,34 @@ def modules():
         yield ".".join(inside.parts).removesuffix(".__init__"), path
 
 
-@pytest.mark.parametrize("part", MAY_IMPORT)
-def test_imports_only_run_downhill_and_no_allowance_is_unused(part):
+def used_by(part):
+    """The parts that a part uses."""
     files = [path for module, path in modules() if part_of(module) == part]
-    used = {part_of(name) for file in files for name in imports(file)} - {part, "refusal", "notebook"}
-    assert files and used == MAY_IMPORT[part] - {"refusal", "notebook"}
+    assert files
+    found = {part_of(name) for path in files for name in imports(path.read_text(), package_of(path))}
+    return found - {part}
+
+
+def misuse(allowed, used):
+    """What a part uses that it may not, and what it may use and does not: both are wrong."""
+    return {"uses": used - EVERYWHERE - allowed, "does not use": allowed - used}
+
+
+@pytest.mark.parametrize("part", MAY_IMPORT)
+def test_imports_are_exactly_those_of_the_table(part):
+    assert misuse(MAY_IMPORT[part], used_by(part)) == {"uses": set(), "does not use": set()}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "used", "wrong"),
+    [
+        ({"corpus"}, {"corpus", "model"}, {"uses": {"model"}, "does not use": set()}),
+        ({"corpus", "model"}, {"corpus"}, {"uses": set(), "does not use": {"model"}}),
+        ({"corpus"}, {"corpus", "refusal"}, {"uses": set(), "does not use": set()}),
+    ],
+)
+def test_an_import_too_many_and_an_allowance_too_many_are_seen(allowed, used, wrong):
+    assert misuse(allowed, used) == wrong
 
 
 def test_no_part_uses_itself_by_way_of_others():
@@ -140,21 +198,11 @@ def uses_of(modules):
     known = dict(modules)
     found = {}
     for module, path in known.items():
-        names = imports(path) | (outside(path) & {"torch"})
+        source = path.read_text()
+        names = imports(source, package_of(path)) | (outside(source) & {"torch"})
         whole = (name if name in known or name == "torch" else name.rpartition(".")[0] for name in names)
         found[module] = {name for name in whole if name}
     return found
-
-
-def outside(path):
-    """The packages of others that a file imports."""
-    nodes = [node for node in ast.walk(ast.parse(path.read_text()))]
-    direct = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
-    return {
-        name.split(".")[0]
-        for name in direct | {n.module for n in nodes if isinstance(n, ast.ImportFrom)}
-        if name
-    }
 
 
 def reaches_torch(module, uses, seen=frozenset()):
@@ -176,19 +224,58 @@ def test_every_part_of_the_house_is_in_the_table():
 
 
 @pytest.mark.parametrize(
-    "written",
+    ("package", "written"),
     [
-        "import attentest.bench.plan",
-        "from attentest.bench import plan",
-        "from attentest import bench",
-        "def f():\n    from attentest.bench.plan import Planner",
-        "import attentest.bench as b",
+        ("attentest", "import attentest.bench.plan"),
+        ("attentest", "from attentest.bench import plan"),
+        ("attentest", "from attentest import bench"),
+        ("attentest", "def f():\n    from attentest.bench.plan import Planner"),
+        ("attentest", "import attentest.bench as b"),
+        ("attentest", "from . import bench"),
+        ("attentest.web", "from ..bench import plan"),
+        ("attentest.web", "from .. import bench"),
+        ("attentest.experiments.audit", "from ...bench.plan import Planner"),
+        ("attentest", "import importlib\nimportlib.import_module('attentest.bench.plan')"),
+        ("attentest", "from importlib import import_module\nimport_module('attentest.bench')"),
+        ("attentest.web", "import importlib\nimportlib.import_module('..bench.plan', 'attentest.web')"),
+        ("attentest", "__import__('attentest.bench')"),
     ],
 )
-def test_no_way_of_writing_an_import_escapes(written, tmp_path):
-    path = tmp_path / "file.py"
-    path.write_text(written)
-    assert {part_of(name) for name in imports(path)} == {"bench"}
+def test_no_way_of_writing_an_import_escapes(package, written):
+    assert {part_of(name) for name in imports(written, package)} == {"bench"}
+
+
+def test_a_relative_import_of_a_neighbour_stays_in_its_part():
+    assert imports("from . import plan", "attentest.bench") == {"bench.plan"}
+    assert imports("from .guided.observe import Guided", "attentest.experiments") == {
+        "experiments.guided.observe.Guided"
+    }
+
+
+def test_a_file_in_a_folder_of_a_part_is_walked():
+    """A file two folders down belongs to its part, or to a part of its own."""
+    parts = {module: part_of(module) for module, _ in modules()}
+    assert parts["experiments.guided.observe"] == "experiments"
+    assert parts["experiments.calibration.observe"] == "experiments.calibration.observe"
+
+
+# Files that import by a computed name: the public API, loaded lazily, a factory that a user names, and the
+# figures of every experiment.
+COMPUTED = {"__init__.py", "auditing/models.py", "experiments/figures.py"}
+
+
+def computed_imports(source):
+    """Whether a module is imported whose name the source does not tell."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    by_name = [call for call in calls if ast.unparse(call.func).split(".")[-1] in BY_NAME]
+    return any(not (call.args and isinstance(call.args[0], ast.Constant)) for call in by_name)
+
+
+def test_no_import_hides_its_name():
+    assert computed_imports("import importlib\nimportlib.import_module('attentest.' + part)")
+    assert not computed_imports("import importlib\nimportlib.import_module('tokenizers')")
+    files = {file.relative_to(SOURCE).as_posix(): file.read_text() for file in SOURCE.rglob("*.py")}
+    assert {name for name, source in files.items() if computed_imports(source)} == COMPUTED
 
 
 GALLERY = ["attentest.store.store", "attentest.experiments.catalogue", "attentest.terminal.documents"]
@@ -279,15 +366,138 @@ def test_only_the_edges_import_late():
     assert not late
 
 
-def test_classes_are_abstract_or_final():
-    def below(kind):
-        for child in kind.__subclasses__():
-            yield child
-            yield from below(child)
+# What is neither abstract nor final: interfaces, records without behaviour, and the two classes that only
+# say how pydantic reads what comes from outside.
+OPEN = {"Protocol", "NamedTuple", "Enum", "StrEnum", "TypedDict", "BaseModel"}
 
-    ours = [kind for kind in below(AbstractExperiment) if kind.__module__.startswith("attentest")]
-    assert ours and all(inspect.isabstract(kind) != getattr(kind, "__final__", False) for kind in ours)
-    assert all(kind.__name__.startswith("Abstract") == inspect.isabstract(kind) for kind in ours)
+
+def classes(source):
+    """Every class of a file, inner ones too, as (name, names of its bases, whether final)."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef):
+            bases = {ast.unparse(base).split("[")[0].split(".")[-1] for base in node.bases}
+            final = any(ast.unparse(each).split(".")[-1] == "final" for each in node.decorator_list)
+            yield node.name, bases, final
+
+
+def open_classes(source):
+    """Classes that anybody may extend by accident: neither `Abstract...` nor final nor of the open kinds."""
+    return [
+        name
+        for name, bases, final in classes(source)
+        if not bases & OPEN and name.lstrip("_").startswith("Abstract") == final
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "caught"),
+    [
+        ("class Model:\n    pass", ["Model"]),
+        ("@final\nclass Model:\n    pass", []),
+        ("@typing.final\n@dataclass(frozen=True)\nclass Model:\n    pass", []),
+        ("class AbstractModel(ABC):\n    pass", []),
+        ("@final\nclass AbstractModel(ABC):\n    pass", ["AbstractModel"]),
+        ("class Read(Protocol):\n    pass", []),
+        ("class Read(Sequence[int]):\n    pass", ["Read"]),
+        ("class Pair(NamedTuple):\n    x: int", []),
+        ("def f():\n    class Inner(nn.Module):\n        pass", ["Inner"]),
+    ],
+)
+def test_an_open_class_is_seen(written, caught):
+    assert open_classes(written) == caught
+
+
+def test_classes_are_abstract_or_final():
+    found = {str(path): open_classes(path.read_text()) for path in SOURCE.rglob("*.py")}
+    assert not {path: names for path, names in found.items() if names}
+
+
+def loaded_classes():
+    """The classes of the package as Python has them, wherever they are defined in a module."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.name == "__main__.py":
+            continue
+        name = ".".join([PACKAGE, *path.relative_to(SOURCE).with_suffix("").parts]).removesuffix(".__init__")
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError as lacking:  # an extra that is not installed here
+            assert not str(lacking.name).startswith(PACKAGE)
+            continue
+        yield from (
+            each for each in vars(module).values() if inspect.isclass(each) and each.__module__ == name
+        )
+
+
+def misnamed(kind):
+    """Whether the name promises abstract methods that are not there, or is silent about those that are."""
+    open_kind = getattr(kind, "_is_protocol", False)
+    return not open_kind and kind.__name__.lstrip("_").startswith("Abstract") != inspect.isabstract(kind)
+
+
+def test_abstract_in_a_name_means_abstract_methods():
+    kinds = set(loaded_classes())
+    assert len(kinds) > 300 and {AbstractExperiment, *EXPERIMENTS.values()} <= kinds
+    assert not [kind for kind in kinds if misnamed(kind)]
+
+
+def test_a_name_that_promises_too_much_or_too_little_is_seen():
+    class AbstractNothing:
+        pass
+
+    class Silent(ABC):
+        @abstractmethod
+        def answer(self):
+            """Nobody says so."""
+
+    assert misnamed(AbstractNothing) and misnamed(Silent) and not misnamed(AbstractExperiment)
+
+
+FOREIGN = re.compile(r"foreign/\w+\.py")  # the files of models made elsewhere
+
+
+def foreign_classes():
+    """The classes that implement `Model` for other libraries."""
+    files = [path for path in SOURCE.rglob("*.py") if FOREIGN.fullmatch(path.relative_to(SOURCE).as_posix())]
+    return {name for path in files for name, *_ in classes(path.read_text())}
+
+
+def asked_for_their_class(source, names):
+    """Lines that ask whether something is of one of these classes, by isinstance, issubclass or type."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        asks = isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass")
+        asks |= isinstance(node, ast.Compare) and ast.unparse(node).startswith("type(")
+        asks |= isinstance(node, ast.MatchClass)
+        told = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        told |= {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+        if asks and told & names:
+            found.append(node.lineno)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("written", "caught"),
+    [
+        ("isinstance(model, TransformerModel)", [1]),
+        ("if isinstance(model, Network | adapter.AdaptedModel):\n    pass", [1]),
+        ("x = 1\nissubclass(kind, (int, TransformerModel))", [2]),
+        ("type(model) is TransformerModel", [1]),
+        ("match model:\n    case TransformerModel():\n        pass", [2]),
+        ("TransformerModel(model)\nisinstance(model.encoder, Recurrent)", []),
+    ],
+)
+def test_asking_for_the_class_of_a_foreign_model_is_seen(written, caught):
+    assert asked_for_their_class(written, {"TransformerModel", "AdaptedModel"}) == caught
+
+
+def test_nobody_else_asks_what_class_a_foreign_model_has():
+    names = foreign_classes()
+    assert {"TransformerModel", "AdaptedModel", "HeadsTogether", "Mapped", "TransformerReading"} <= names
+    others = [
+        path for path in SOURCE.rglob("*.py") if not FOREIGN.fullmatch(path.relative_to(SOURCE).as_posix())
+    ]
+    found = {str(path): asked_for_their_class(path.read_text(), names) for path in others}
+    assert not {path: lines for path, lines in found.items() if lines}
 
 
 def test_every_experiment_has_a_conclusion_and_every_card_an_experiment():

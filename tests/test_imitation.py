@@ -32,7 +32,7 @@ from attentest.statistics.comparison import jensen_shannon
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study
-from tests.test_study import InMemory, conclude_kin, interrupted_after, toml
+from tests.test_study import MemoryCheckpoint, conclude_kin, interrupted_after, toml
 from tests.toys import in_double, toy_batch, toy_corpus, toy_model
 
 SMALL = {"encoder": "average", "hidden": 16, "embedding": 12, "learning_rate": 0.01}
@@ -244,7 +244,7 @@ def test_a_resumed_training_is_the_undisturbed_one_to_the_bit(planted, store, us
     whole = fresh()
     record = whole.run()
     assert len(record.history) == 4  # 5 steps each
-    checkpoint = InMemory() if where == "memory" else StoreCheckpoint(store, "key")
+    checkpoint = MemoryCheckpoint() if where == "memory" else StoreCheckpoint(store, "key")
     kept_at = []
     for steps in (1, 2, 2, 1, 9):
         training = fresh()

@@ -10,7 +10,7 @@ import torch
 
 from attentest.corpus.catalogue import load_corpus
 from attentest.evidence.information.ranked import ranked
-from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.information import conclude as information
 from attentest.experiments.information.cards import CARDS as INFORMATION_CARDS
 from attentest.experiments.information.conclude import ABSENT, LISTS, NO_ORDER, NOT_A_NUMBER, SHORT
@@ -39,22 +39,11 @@ def seen(lengths=LENGTHS, labels=("no", "yes"), query=False, **settings):
     return observed(Information(**parameters), corpus, **settings)
 
 
-class InHand(Sources):
-    """Any models, each made when it is asked for."""
-
-    def __init__(self, step, model):
-        self.model, self.siblings = model, step.siblings(model("trained").config)
-
-    def model(self, name):
-        raise AssertionError("the instance has its own")
-
-    def readings(self, name):
-        raise AssertionError("this experiment asks the model itself")
-
-
 def told(step, corpus, model):
     """The rows of an experiment on these models."""
-    subject = Subject(corpus, model("trained").config, InHand(step, model))
+    siblings = step.siblings(model("trained").config)
+    models = {name: model(name) for name in ("trained", *siblings)}
+    subject = Subject(corpus, models["trained"].config, InMemory(models, siblings))
     return pd.DataFrame(step.observe(subject, np.random.default_rng(0)))
 
 

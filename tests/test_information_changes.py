@@ -43,7 +43,7 @@ from attentest.store.tables import from_parquet, to_parquet
 from attentest.studies.recipe import load_study
 from tests.observed import concluded, one
 from tests.observed_information import ablation_rows, ablation_texts, information_texts, sensitivity_rows
-from tests.observed_wiegreffe_pinter import Held, observed
+from tests.observed_wiegreffe_pinter import in_memory, observed
 from tests.toys import toy_batch, toy_corpus, toy_model
 
 QUICK = {"clusters": "8 6 4", "nulls": 20, "restarts": 2}
@@ -241,7 +241,7 @@ def test_too_few_texts_for_the_clusters_are_refused_of_the_subject_and_undefined
 
 def test_a_support_of_one_and_one_answer_leave_no_order_and_no_crash():
     corpus, step = toy_corpus(lengths=LENGTHS), InformationAblation(**QUICK)
-    held = Held(corpus, step, projection="sparsemax")
+    held = in_memory(corpus, step, projection="sparsemax")
     with torch.no_grad():
         held.models["trained"].attention.to_score.weight *= 1e4
         held.models["gumbel 1"].decoder.dense.weight.zero_()

@@ -17,7 +17,7 @@ from attentest.bench.subjects import reading_rows
 from attentest.bench.work import do
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.vocabulary import PAD, RESERVED, Vocabulary
-from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.log_odds.conclude import conclude
 from attentest.experiments.log_odds.observe import LogOdds, impose
 from attentest.experiments.observers import experiment
@@ -34,7 +34,7 @@ from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
 from attentest.statistics import comparison
 from attentest.store.tables import from_parquet
-from tests.test_study import InMemory, interrupted_after
+from tests.test_study import MemoryCheckpoint, interrupted_after
 from tests.toys import toy_batch, toy_corpus, toy_model
 
 SMALL = {"encoder": "average", "hidden": 16, "embedding": 12, "epochs": 3, "learning_rate": 0.01}
@@ -243,7 +243,7 @@ def test_a_resumed_training_is_the_undisturbed_one_to_the_bit(planted, use):
     corpus = replace(planted, train=planted.train[:150], dev=planted.dev[:40], test=planted.test[:40])
     whole = toy_model(corpus, encoder="average", **use)
     Training(whole, corpus).run()
-    checkpoint = InMemory()
+    checkpoint = MemoryCheckpoint()
     for steps in (2, 5):
         training = Training(toy_model(corpus, encoder="average", **use), corpus, checkpoint=checkpoint)
         training.on_progress = interrupted_after(steps)
@@ -308,20 +308,7 @@ def test_the_loss_of_today_changes_no_key():
 # --- the experiment
 
 
-class Held(Sources):
-    """A subject's parts, in hand."""
-
-    def __init__(self, corpus, models, configs):
-        self.corpus, self.models, self.siblings = corpus, models, configs
-
-    def model(self, name):
-        return self.models[name]
-
-    def readings(self, name):
-        return reading_rows(self.models[name], self.corpus, "test")
-
-
-def subject_of(corpus, **settings):
+def subject_of(corpus, *, double=False, **settings):
     base = toy_model(corpus, **settings)
     configs = LogOdds().siblings(base.config)
     models = {name: build(config, corpus, base.vocabulary) for name, config in configs.items()}
@@ -329,7 +316,11 @@ def subject_of(corpus, **settings):
         table = models["log-odds"].attention.strengths
         table.copy_(torch.linspace(0, 2, len(table)))
     models["trained"] = base
-    return Subject(corpus, base.config, Held(corpus, models, configs))
+    if double:
+        for model in models.values():
+            model.double()
+    rows = {name: reading_rows(model, corpus, "test") for name, model in models.items()}
+    return Subject(corpus, base.config, InMemory(models, configs, rows))
 
 
 def test_the_siblings_differ_in_attention_or_loss_alone():
@@ -345,9 +336,7 @@ def test_the_siblings_differ_in_attention_or_loss_alone():
 @pytest.mark.parametrize("query", [False, True], ids=["plain", "query"])
 def test_imposing_is_deciding_under_the_given_attention(query):
     corpus = toy_corpus(query=query)
-    subject = subject_of(corpus)
-    for model in (subject.model, subject.sibling["log-odds"].model):
-        model.double()  # in single precision the last bit depends on the processor
+    subject = subject_of(corpus, double=True)  # in single precision the last bit depends on the processor
     frame = subject.sibling["log-odds"].readings
     guide = dict(zip(frame["id"], frame["weights"], strict=True))
     batch = toy_batch(subject.model, corpus)

@@ -15,7 +15,7 @@ import torch
 
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.vocabulary import Vocabulary
-from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.importance import conclude as importance
 from attentest.experiments.importance.observe import Importance
 from attentest.model.config import ModelConfig
@@ -55,41 +55,33 @@ ATTENTION = {
 }
 
 
-class Untrained(Sources):
+def untrained_subject(encoder, kind):
     """One model for all three subjects: its states are untrained, its weights are made by hand."""
-
-    def __init__(self, encoder, kind):
-        rng = np.random.default_rng(7)
-        splits = {name: random_texts(rng, name) for name in ("train", "dev", "test")}
-        self.corpus = Corpus(name="random", labels=("no", "yes"), family="classification", **splits)
-        config = ModelConfig(
-            encoder=encoder,
-            projection="stored",
-            guide="random",
-            vectors="random(1.0)",
-            embedding=50,
-            hidden=64,
-        )
-        full = resolved(config, family="classification", classes=2, has_query=False)
-        self.made = build(full, self.corpus, Vocabulary.build(self.corpus.train + self.corpus.test))
-        table = self.made.embedding.weight.detach().norm(dim=1).numpy()
-        self.made.guide = {
-            text.id: softmax(ATTENTION[kind](rng, table[self.made.vocabulary.numbers(text.tokens)]))
-            for text in self.corpus.test
-        }
-        self.siblings = Importance().siblings(full)
-
-    def model(self, name):
-        return self.made
-
-    def readings(self, name):
-        raise AssertionError("the experiment asks the model itself")
+    rng = np.random.default_rng(7)
+    splits = {name: random_texts(rng, name) for name in ("train", "dev", "test")}
+    corpus = Corpus(name="random", labels=("no", "yes"), family="classification", **splits)
+    config = ModelConfig(
+        encoder=encoder,
+        projection="stored",
+        guide="random",
+        vectors="random(1.0)",
+        embedding=50,
+        hidden=64,
+    )
+    full = resolved(config, family="classification", classes=2, has_query=False)
+    made = build(full, corpus, Vocabulary.build(corpus.train + corpus.test))
+    table = made.embedding.weight.detach().norm(dim=1).numpy()
+    made.guide = {
+        text.id: softmax(ATTENTION[kind](rng, table[made.vocabulary.numbers(text.tokens)]))
+        for text in corpus.test
+    }
+    siblings = Importance().siblings(full)
+    return Subject(corpus, made.config, InMemory(dict.fromkeys(("trained", *siblings), made), siblings))
 
 
 @cache
 def rows(encoder, kind):
-    held = Untrained(encoder, kind)
-    subject = Subject(held.corpus, held.made.config, held)
+    subject = untrained_subject(encoder, kind)
     step = Importance(nulls=10, shown=0)
     return pd.DataFrame(step.ask(subject, torch.Generator().manual_seed(3))).assign(seed=0)
 

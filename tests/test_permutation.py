@@ -15,7 +15,7 @@ from attentest.evidence.permutation import (
     permuted_logits,
     shared_orders,
 )
-from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.permutation.observe import Permutation
 from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
@@ -135,19 +135,6 @@ def test_uniform_attention_and_equal_states_cannot_be_moved():
             assert changes.max() < 1e-6
 
 
-class Held(Sources):
-    """A subject's parts, in hand."""
-
-    def __init__(self, models, configs):
-        self.models, self.siblings = models, configs
-
-    def model(self, name):
-        return self.models[name]
-
-    def readings(self, name):
-        raise AssertionError("permutation asks the model itself")
-
-
 def test_rows_tell_every_text_and_one_token_is_not_a_number(rng):
     corpus = toy_corpus()
     step = Permutation(permutations=11)
@@ -155,7 +142,7 @@ def test_rows_tell_every_text_and_one_token_is_not_a_number(rng):
     configs = step.siblings(model.config)
     assert configs["untrained"].epochs == 0
     assert configs["shuffled labels"].labels == "shuffled-all"
-    subject = Subject(corpus, model.config, Held(dict.fromkeys(("trained", *configs), model), configs))
+    subject = Subject(corpus, model.config, InMemory(dict.fromkeys(("trained", *configs), model), configs))
     rows = list(step.observe(subject, rng))
     assert sorted(r["id"] for r in rows if r["subject"] == "trained") == sorted(e.id for e in corpus.test)
     alone = [r for r in rows if r["length"] == 1]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attentest.auditing.questions import BUDGETS, QUESTIONS, Auditing
-from attentest.auditing.subject import Audited
+from attentest.auditing.subject import audited_subject
 from attentest.corpus.catalogue import load_corpus
 from attentest.corpus.tables.rationale import positions, rationales
 from attentest.corpus.tables.registered import register
@@ -210,7 +210,7 @@ def test_plausibility_of_a_table_is_that_of_the_same_examples(tmp_path):
     model = AdaptedModel(Planted(honest=True), LABELS)
     found = []
     for examples in (texts, [from_table[number] for number in range(1, 41)]):
-        audit = Auditing(Audited(model, examples), None, BUDGETS["quick"])
+        audit = Auditing(audited_subject(model, examples), None, BUDGETS["quick"])
         asked = list(QUESTIONS["plausibility"].observe(audit, np.random.default_rng(0)))
         found.append([(row["token-f1"], row["auprc"], row["null_auprc"]) for row in asked])
     assert found[0] == found[1] and len(found[0]) == 40

@@ -91,9 +91,9 @@ def _same_as_called_directly(model, split, row):
     texts = [example.text] if example.query is None else [example.text, example.query_text]
     encoded = model.tokenizer(*texts, return_tensors="pt")
     reading = model.read(split.batch([row]))
-    assert torch.equal(reading.ids, encoded["input_ids"])
+    assert torch.equal(reading.kept["ids"], encoded["input_ids"])
     if "token_type_ids" in encoded:
-        assert torch.equal(reading.types, encoded["token_type_ids"])
+        assert torch.equal(reading.kept["types"], encoded["token_type_ids"])
     own, found = model.transformer(**encoded).logits, model.decide(reading)
     torch.testing.assert_close(found, own, atol=1e-5, rtol=1e-5)
     assert found.argmax() == own.argmax()
@@ -112,7 +112,7 @@ def test_words_cover_every_token_of_the_text_once(kind, text):
         place = next((p for p in range(start, len(text)) if not text[p].isspace()), spans[-1][0])
         words.append(next(n for n, (begin, end) in enumerate(spans) if begin <= place < end))
     reading = model.read(split.batch([0]))
-    units = reading.unit[0].tolist()
+    units = reading.kept["unit"][0].tolist()
     assert [unit >= 0 for unit in units] == [n in own for n in range(len(units))]
     order = sorted(set(words))
     assert [units[n] for n in own] == [order.index(word) for word in words]

@@ -16,7 +16,7 @@ from attentest.evidence.removal.decisions import attended, in_double, overtaken,
 from attentest.evidence.removal.first_flip import first_flips
 from attentest.evidence.removal.orders import by_differentiating, in_closed_form, largest_first, rankings
 from attentest.evidence.removal.smallest import first_flip, smallest_flip
-from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.removal.conclude import COLUMNS, RANKINGS
 from attentest.experiments.removal.observe import Removal
 from attentest.model.subset import selected
@@ -432,25 +432,12 @@ def test_what_is_left_is_renormalised_even_beside_a_weight_of_nearly_one():
     torch.testing.assert_close(rest, torch.tensor([[[0.0, 0.25, 0.75], [0.0, 0.0, 0.0]]]))
 
 
-class Held(Sources):
-    """A subject's parts, in hand."""
-
-    def __init__(self, models, configs):
-        self.models, self.siblings = models, configs
-
-    def model(self, name):
-        return self.models[name]
-
-    def readings(self, name):
-        raise AssertionError("removal asks the model itself")
-
-
 def observed(name, step, seed=0):
     corpus = toy_corpus(**MODELS[name][0])
     model = toy_model(corpus, **MODELS[name][1])
     loud(model, lambda: model.read(toy_batch(model, corpus)))
     configs = step.siblings(model.config)
-    subject = Subject(corpus, model.config, Held(dict.fromkeys(("trained", *configs), model), configs))
+    subject = Subject(corpus, model.config, InMemory(dict.fromkeys(("trained", *configs), model), configs))
     return list(step.observe(subject, np.random.default_rng(seed)))
 
 

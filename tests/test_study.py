@@ -639,7 +639,7 @@ def test_jain_and_wallace_s_models_are_asked_the_same_by_the_same_rules():
 # --- resuming
 
 
-class InMemory:
+class MemoryCheckpoint:
     """A checkpoint that remembers its last save, copied as a file would be."""
 
     def __init__(self):
@@ -688,7 +688,7 @@ def test_a_resumed_training_is_the_undisturbed_one_to_the_bit(planted, store, se
     record = Training(whole, corpus).run()
     assert len(record.history) == 3  # 5 steps each
 
-    checkpoint = InMemory() if where == "memory" else StoreCheckpoint(store, "key")
+    checkpoint = MemoryCheckpoint() if where == "memory" else StoreCheckpoint(store, "key")
     kept_at = []
     # Steps of each attempt: the first one, mid-epoch, the last of an epoch, the first of the next, and more.
     for steps in (1, 2, 2, 1, 7):
@@ -708,7 +708,7 @@ def test_a_training_that_is_kept_at_every_step_is_not_disturbed_by_it(planted):
     corpus = replace(planted, train=planted.train[:150], dev=planted.dev[:40], test=planted.test[:40])
     whole, kept = (untrained(corpus, NOISY) for _ in range(2))
     record = Training(whole, corpus).run()
-    checkpoint = InMemory()
+    checkpoint = MemoryCheckpoint()
     training = Training(kept, corpus, checkpoint=checkpoint, save_every=0.0)
     training.on_progress = interrupted_after(0, also=lambda: setattr(training, "_cost", 0.0))
     assert asdict(training.run()) == asdict(record)

@@ -113,7 +113,7 @@ def test_gradient_importance_is_the_models_own(family, choice):
     slopes = torch.autograd.grad(logits.softmax(-1).amax(-1).sum(), [vectors for _, vectors in kept])
     ids = encoded["input_ids"]
     for text, length in enumerate(batch.mask.sum(1).tolist()):
-        begins = int((found.reading.token[text] == 0).nonzero()[0, 0])
+        begins = int((found.reading.kept["token"][text] == 0).nonzero()[0, 0])
         total = torch.zeros(length, slopes[0].shape[-1], dtype=torch.float64)
         for (asked, _), slope in zip(kept, slopes, strict=True):
             turned = slope.transpose(0, 1) if asked.shape != ids.shape or not _reads(asked, ids) else slope
@@ -137,14 +137,15 @@ def test_held_attention_is_held_whole():
     adopted, batch = made("bert", double=True)
     found = gradients(adopted, batch)
     vectors, weights = adopted.embedding(batch.tokens).detach(), found.reading.weights
-    rows = found.reading.row
+    rows = found.reading.kept["row"]
     for token in (0, 2):
         ends = []
         for sign in (1, -1):
             moved = vectors.clone()
             moved[0, token] *= 1 + sign * 1e-6
             with torch.no_grad():
-                reading = replace(adopted.read(batch, embeddings=moved), row=rows)
+                moved_reading = adopted.read(batch, embeddings=moved)
+                reading = replace(moved_reading, kept={**moved_reading.kept, "row": rows})
                 ends.append(distribution(adopted.decide(reading, weights))[0].amax())
         slope = float(ends[0] - ends[1]) / 2e-6
         assert abs(slope) == pytest.approx(float(found.times_input[0, token]), rel=1e-4, abs=1e-9)

@@ -27,10 +27,10 @@ def test_the_seam_reads_what_the_tokenizer_writes_and_answers_what_the_model_ans
         encoded, own = own_logits(model, family, pairs)
         with torch.no_grad():
             reading = adopted.read(batch)
-        assert torch.equal(reading.ids, encoded["input_ids"])
-        assert torch.equal(reading.present, encoded["attention_mask"].bool())
+        assert torch.equal(reading.kept["ids"], encoded["input_ids"])
+        assert torch.equal(reading.kept["present"], encoded["attention_mask"].bool())
         if "token_type_ids" in encoded:
-            assert torch.equal(reading.types, encoded["token_type_ids"])
+            assert torch.equal(reading.kept["types"], encoded["token_type_ids"])
         with torch.no_grad():
             torch.testing.assert_close(adopted.decide(reading), own, atol=1e-5, rtol=1e-5)
         torch.testing.assert_close(reading.weights.sum(-1), torch.ones(4, reading.weights.shape[1]))
@@ -133,7 +133,9 @@ def test_what_rests_on_marks_stays_there_or_is_a_unit_by_flag():
     with torch.no_grad():
         plain, whole = without.read(batch), marked.read(marked_batch)
         torch.testing.assert_close(without.decide(plain), marked.decide(whole))
-    assert torch.equal(plain.ids, whole.ids) and torch.equal(plain.types, whole.types)
+    assert torch.equal(plain.kept["ids"], whole.kept["ids"]) and torch.equal(
+        plain.kept["types"], whole.kept["types"]
+    )
     assert whole.mask.sum(1).tolist() == [6, 8, 4, 3]
     inside = whole.weights[0, :, 1:5]
     torch.testing.assert_close(inside / inside.sum(-1, keepdim=True), plain.weights[0, :, :4])
@@ -148,7 +150,7 @@ def test_marks_of_pairs_and_their_types_survive_the_flag():
         adopted, batch = made(family, model=model, pairs=True, special_tokens=True)
         with torch.no_grad():
             reading = adopted.read(batch)
-            assert torch.equal(reading.ids, encoded["input_ids"])
+            assert torch.equal(reading.kept["ids"], encoded["input_ids"])
             torch.testing.assert_close(adopted.decide(reading), own, atol=1e-5, rtol=1e-5)
 
 

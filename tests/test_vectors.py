@@ -20,7 +20,7 @@ from attentest.compare.stored import Stored
 from attentest.compare.verdicts import asks_for
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
-from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.vectors.conclude import KEPT, choose_scales, conclude
 from attentest.experiments.vectors.observe import Vectors, mean_norm
 from attentest.model.config import ModelConfig
@@ -39,22 +39,8 @@ from tests.toys import toy_batch, toy_corpus, toy_model
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-class Held(Sources):
-    """A subject's parts, in hand."""
-
-    def __init__(self, model, **siblings):
-        self.trained, self.models = model, siblings
-        self.siblings = {name: each.config for name, each in siblings.items()}
-
-    def model(self, name):
-        return self.trained if name == "trained" else self.models[name]
-
-    def readings(self, name):
-        raise AssertionError("the experiment asks the model itself")
-
-
 def observed(model, corpus, *, step=None, **siblings):
-    subject = Subject(corpus, model.config, Held(model, **siblings))
+    subject = Subject(corpus, model.config, InMemory({"trained": model, **siblings}))
     return pd.DataFrame((step or Vectors()).observe(subject, np.random.default_rng(0))).set_index("id")
 
 

@@ -7,6 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import final
 
 ENTRY = re.compile(r"^@\w+\{(?P<key>[^,]+),\n(?P<fields>.*?)^\}", re.MULTILINE | re.DOTALL)
 FIELD = re.compile(r"^\s*(?P<name>\w+) = \{(?P<value>.*)\},?$", re.MULTILINE)
@@ -15,6 +16,7 @@ COMBINING = {'"': "\u0308", "'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\
 MANY = 4  # authors; of more the first is named
 
 
+@final
 @dataclass(frozen=True)
 class Reference:
     """Who, when, what, where."""

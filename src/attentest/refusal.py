@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TypeVar, final
 
 Entry = TypeVar("Entry")
 
 
+@final
 class Refusal(ValueError):
     """Input we will not work with. Only this becomes exit status 2; anything else is our own bug."""
 

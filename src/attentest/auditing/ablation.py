@@ -11,10 +11,10 @@ from attentest.evidence.ablation import moved, moved_by_uniform
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.shared.common_columns import common_columns
 from attentest.model.reader import readings
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import Model
 
 
-def ablated(subject: Subject, twin: AttentionModel | None) -> Iterator[Row]:
+def ablated(subject: Subject, twin: Model | None) -> Iterator[Row]:
     """One row a text: how far the output moves under uniform weights, and under an untrained twin's.
 
     NaN for one unit, which leaves attention no choice, and where there is no twin.

@@ -7,24 +7,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import pandas as pd
 
 from attentest.auditing.cards import audit_card
 from attentest.auditing.choosing import Chosen, best_row, to_be_chosen
 from attentest.auditing.digest import audited_digest
-from attentest.auditing.models import as_model, attention_in_words
+from attentest.auditing.models import as_model
 from attentest.auditing.page import fragment, write
 from attentest.auditing.run import Audit, Watcher, audited, check_budget
-from attentest.auditing.subject import kind_of
 from attentest.claims.criteria import Judgement, judged
 from attentest.claims.criterion import QUESTIONS, SCOPE
 from attentest.corpus.example import Corpus, Example
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import Model
 from attentest.refusal import Refusal
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class AuditResult:
     """What an audit found. It shows itself in a notebook, and saves itself as a page."""
@@ -112,7 +112,7 @@ def audit(
     full; `watcher` hears how many of the questions are done.
     """
     choice, best = to_be_chosen(attention)
-    subject: AttentionModel = as_model(model, tokenizer=tokenizer, labels=labels, attention=choice)
+    subject: Model = as_model(model, tokenizer=tokenizer, labels=labels, attention=choice)
     examples = tuple((data.rows or data.test) if isinstance(data, Corpus) else data)
     strange = next((one for one in examples if not isinstance(one, Example)), None)
     if strange is not None:
@@ -127,9 +127,9 @@ def audit(
         subject, examples, chosen = best_row(subject, best, examples, check_budget(budget).texts)
     return AuditResult(
         model=name or type(model).__name__,
-        attention=attention_in_words(subject),
+        attention=subject.capabilities.attention,
         audit=audited(subject, examples, budget, watcher),
         parameters=audited_digest(subject),
-        kind=kind_of(subject),
+        kind=subject.capabilities.kind,
         chosen=chosen,
     )

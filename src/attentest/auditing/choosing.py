@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -21,11 +21,9 @@ from attentest.auditing.run import spread
 from attentest.corpus.example import Example
 from attentest.evidence.concordance import count_on
 from attentest.evidence.importances.gradient import gradients
-from attentest.foreign.loading import adopt
-from attentest.foreign.transformer import TransformerModel
 from attentest.model.batch import buckets
 from attentest.model.reader import TEXTS, TOKENS
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import LayeredModel, Model
 from attentest.refusal import Refusal
 from attentest.statistics.rank_agreement import kendalls
 
@@ -34,6 +32,7 @@ PLACES = ("layer", "head")
 BY = "mean Kendall tau of the row and gradient importance, attention held"
 
 
+@final
 @dataclass(frozen=True)
 class Chosen:
     """Which row was chosen, among how many, and on how many texts; none of these is audited."""
@@ -70,41 +69,30 @@ def to_be_chosen(attention: Mapping[str, Any] | None) -> tuple[dict[str, Any], t
 
 
 def best_row(
-    model: AttentionModel, places: Sequence[str], examples: Sequence[Example], most: int
-) -> tuple[TransformerModel, tuple[Example, ...], Chosen]:
+    model: Model, places: Sequence[str], examples: Sequence[Example], most: int
+) -> tuple[LayeredModel, tuple[Example, ...], Chosen]:
     """The model with its best row, the texts that did not choose it, and what was done.
 
     `most` is how many texts choose at most, spread evenly over every second one.
     """
-    if not isinstance(model, TransformerModel):
+    layered = model.capabilities.layered
+    if layered is None:
         raise _refusal(places, "a model that has one attention, or a map")
     choosing = spread(examples[::2], most)
-    layers = range(len(model.proof.layers)) if "layer" in places else [model.layer]
+    layers = range(layered.layers) if "layer" in places else [layered.layer]
     taus: dict[tuple[int, int | None], float] = {}
     for layer in layers:
-        own = _taus(_placed(model, layer, None), choosing)
+        own = _taus(layered.placed(layer, None), choosing)
         if "head" in places:
             taus |= {(layer, head): tau for head, tau in enumerate(own[:-1])}
         else:
-            taus[layer, model.head] = own[-1 if model.head is None else model.head]
+            taus[layer, layered.head] = own[-1 if layered.head is None else layered.head]
     layer, head = max(taus, key=lambda row: -math.inf if math.isnan(taus[row]) else taus[row])
     chosen = Chosen(layer, head, len(taus), taus[layer, head], len(choosing))
-    return _placed(model, layer, head), tuple(examples[1::2]), chosen
+    return layered.placed(layer, head), tuple(examples[1::2]), chosen
 
 
-def _placed(model: TransformerModel, layer: int, head: int | None) -> TransformerModel:
-    return adopt(
-        model.transformer,
-        model.tokenizer,
-        labels=model.labels,
-        layer=layer,
-        head=head,
-        words=model.words,
-        special_tokens=model.special_tokens,
-    )
-
-
-def _taus(model: TransformerModel, examples: Sequence[Example]) -> list[float]:
+def _taus(model: Model, examples: Sequence[Example]) -> list[float]:
     """The mean tau of every head of the model's layer, and of the mean over heads."""
     split, found = model.split(examples), []
     for rows in buckets(split.lengths, TEXTS, tokens=TOKENS):

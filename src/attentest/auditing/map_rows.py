@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from attentest.auditing.maps import Mapped
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.dispersion import conclude as dispersion
 from attentest.experiments.dispersion.observe import Attended, spreads
@@ -59,10 +58,11 @@ def map_dispersion(subject: Subject) -> Iterator[Row]:
 def _importances(subject: Subject) -> Iterator[tuple[np.ndarray, Importances]]:
     """What the transformer itself says of its words, beside the map in place of its weights."""
     model = subject.model
-    assert isinstance(model, Mapped), "others are asked by the experiments themselves"
+    answered_by = model.capabilities.answered_by
+    assert answered_by is not None, "others are asked by the experiments themselves"
     for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
         batch = subject.texts.batch(rows).to(model.device)
         with torch.no_grad():
             reading = model.read(batch)
         weights = reading.weights.cpu().numpy()
-        yield rows, replace(Importances.of(model.inner, batch), reading=reading, weights=weights)
+        yield rows, replace(Importances.of(answered_by.model, batch), reading=reading, weights=weights)

@@ -9,18 +9,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attentest.auditing.maps import NAMES, Mapped
 from attentest.foreign.adapter import METHODS, AdaptedModel
-from attentest.foreign.foreign_model import ForeignModel
 from attentest.foreign.loading import adopt, load_transformer
-from attentest.foreign.maps import KINDS, THROUGH_LAYERS
-from attentest.foreign.transformer import TransformerModel
-from attentest.model.seam import AttentionModel
+from attentest.foreign.maps import KINDS
+from attentest.foreign.views import ranked_by
+from attentest.foreign.words import ROW
+from attentest.model.seam import Model
 from attentest.model.training.files import load
 from attentest.refusal import Refusal, look_up
 
 CHOICES = ("kind", "layer", "head", "words", "special_tokens")
-ROW = "row"
 OURS = "has_query"  # in the config.json of a model that was trained here, and of no other
 
 
@@ -30,15 +28,12 @@ def as_model(
     tokenizer: Any = None,
     labels: Sequence[str] | None = None,
     attention: Mapping[str, Any] | None = None,
-) -> AttentionModel:
+) -> Model:
     """An object as a model on the bench; `attention` chooses among those of a transformer."""
     choice, kind = _chosen(attention)
-    if isinstance(model, TransformerModel):
-        _nothing_more(choice, tokenizer, labels)
-        return _of_kind(model, kind)
-    if isinstance(model, AttentionModel):
-        _nothing_more(attention or {}, tokenizer, labels)
-        return model
+    if isinstance(model, Model):
+        _nothing_more(attention or {} if model.capabilities.layered is None else choice, tokenizer, labels)
+        return ranked_by(model, kind)
     if tokenizer is not None or hasattr(model, "get_input_embeddings"):
         if tokenizer is None:
             raise Refusal(
@@ -47,7 +42,7 @@ def as_model(
                 needs="the tokenizer it was trained with",
                 way_out="Give it: audit(model, data, tokenizer=tokenizer).",
             )
-        return _of_kind(adopt(model, tokenizer, labels=labels, **choice), kind)
+        return ranked_by(adopt(model, tokenizer, labels=labels, **choice), kind)
     if not any(hasattr(model, name) for name in METHODS):
         raise Refusal(
             f"a model of the class {type(model).__name__}",
@@ -76,11 +71,6 @@ def _chosen(attention: Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
     return choice, kind
 
 
-def _of_kind(model: TransformerModel, kind: str) -> AttentionModel:
-    """The model ranked by this kind of attention; its row is its own."""
-    return model if kind == ROW else Mapped(model, kind)
-
-
 def _nothing_more(choice: Mapping[str, Any], tokenizer: Any, labels: Sequence[str] | None) -> None:
     more = [*choice, *(["tokenizer"] if tokenizer is not None else []), *(["labels"] if labels else [])]
     if more:
@@ -99,7 +89,7 @@ def load_model(
     attention: Mapping[str, Any] | None = None,
     network: bool = False,
     remote_code: bool = False,
-) -> AttentionModel:
+) -> Model:
     """The model in a folder, under a name of the hub, or made by `module:factory`."""
     if not Path(where).is_dir() and ":" in where:
         made = _made(where)
@@ -109,7 +99,7 @@ def load_model(
         return as_model(load(where), labels=labels, attention=attention)
     choice, kind = _chosen(attention)
     found = load_transformer(where, labels=labels, network=network, remote_code=remote_code, **choice)
-    return _of_kind(found, kind)
+    return ranked_by(found, kind)
 
 
 def _is_ours(folder: Path) -> bool:
@@ -143,28 +133,3 @@ def _made(where: str) -> Any:
             way_out="Let it return a model, an adapter, or a model and its tokenizer.",
         )
     return make()
-
-
-def attention_in_words(model: AttentionModel) -> str:
-    """Which attention was audited, as a report says it."""
-    if isinstance(model, Mapped):
-        return _transformer_in_words(model.inner, model.kind)
-    if isinstance(model, TransformerModel):
-        return _transformer_in_words(model, ROW)
-    if isinstance(model, ForeignModel):
-        return "the weights that the adapter's attend returns"
-    config = model.config
-    return f"{config.attention} attention over {config.encoder}, {config.projection}"
-
-
-def _transformer_in_words(model: TransformerModel, kind: str) -> str:
-    family, units = model.transformer.config.model_type, "words" if model.words else "sub-words"
-    where = f"the deciding position's row in layer {model.layer} of 0 to {len(model.proof.layers) - 1}"
-    together = "the mean over heads" if kind in (ROW, *THROUGH_LAYERS) else "the sum over heads"
-    heads = together if model.head is None else f"head {model.head}"
-    if kind == ROW:
-        past = "this row only; words also reach the output past it"
-        return f"{family}: {where}, {heads}, over {units} ({past})"
-    named = NAMES[kind][0]
-    where = f"{named} from {where} down" if kind in THROUGH_LAYERS else f"{named} in {where}"
-    return f"{family}: {where}, {heads}, over {units}"

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import torch
 
 from attentest.auditing import means as audit_means
 from attentest.auditing.ablation import ablated
-from attentest.auditing.around import AroundTransformer
 from attentest.auditing.map_rows import NOT_OF_MAPS, map_dispersion, map_importance
-from attentest.auditing.maps import Mapped, cannot_be_given
 from attentest.auditing.rankings import agreed, erased, marked
-from attentest.auditing.subject import Audited
 from attentest.evidence.importances.catalogue import Effort
 from attentest.experiments.adversary.observe import Adversary
 from attentest.experiments.catalogue import CONCLUSIONS
-from attentest.experiments.contract import Row
+from attentest.experiments.contract import Row, Subject
 from attentest.experiments.description import Conclude
 from attentest.experiments.dispersion.observe import Dispersion
 from attentest.experiments.importance.observe import Importance
@@ -26,13 +24,16 @@ from attentest.experiments.information.observe import Information
 from attentest.experiments.permutation.observe import Permutation
 from attentest.experiments.removal.observe import Removal
 from attentest.experiments.shared.answers import answered
-from attentest.foreign.foreign_model import ForeignModel
 from attentest.model.reader import readings
 from attentest.refusal import Refusal
 
 
-class NothingGiven(Refusal):
+@final
+class NothingGiven(Exception):
     """A question that the model allows, if the user gives what it is measured with."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(str(refusal))
 
 
 NO_NULL = (
@@ -40,6 +41,7 @@ NO_NULL = (
 )
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """How much is asked: texts, draws of each kind, and the questions that are left out."""
@@ -76,28 +78,29 @@ BUDGETS = {
 }
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Auditing:
     """One model before the questions: itself, its untrained twin where there is one, and the budget."""
 
-    subject: Audited
-    twin: Audited | None
+    subject: Subject
+    twin: Subject | None
     budget: Budget
 
     @property
-    def both(self) -> tuple[Audited, ...]:
+    def both(self) -> tuple[Subject, ...]:
         """The model and its control."""
         return (self.subject,) if self.twin is None else (self.subject, self.twin)
 
     @property
     def foreign(self) -> bool:
         """Whether the model was made elsewhere."""
-        return isinstance(self.subject.model, ForeignModel)
+        return self.subject.model.network is None
 
     @property
     def of_map(self) -> bool:
         """Whether the attention is a map that the model cannot be given."""
-        return isinstance(self.subject.model, Mapped)
+        return self.subject.model.capabilities.answered_by is not None
 
     def lacks(self, name: str) -> str:
         """Why some measures of a question are empty, where their findings cannot know."""
@@ -113,7 +116,7 @@ def _performance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
 
 def _importance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
     # Under each draw a transformer goes back once, and once more through every shortened text.
-    draws = audit.budget.draws * (1 if isinstance(audit.subject.model, AroundTransformer) else 4)
+    draws = audit.budget.draws * (4 if audit.subject.model.with_heads is audit.subject.model else 1)
     for each in audit.both:
         if audit.of_map:
             yield from map_importance(each)
@@ -166,13 +169,14 @@ def _erasure(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
 
 
 def _plausibility(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
-    if not any(example.rationale for example in audit.subject.examples):
-        raise NothingGiven(
+    if not any(example.rationale for example in audit.subject.texts.examples):
+        lacking = Refusal(
             "plausibility",
             got="texts without rationales",
             needs="the positions of the words that people marked (Example.rationale)",
             way_out="Name their column, --rationale or read_table(rationale=); the corpus movies has them.",
         )
+        raise NothingGiven(lacking)
     for each in audit.both:
         yield from marked(each, rng)
 
@@ -182,6 +186,7 @@ def drawing(rng: np.random.Generator) -> torch.Generator:
     return torch.Generator().manual_seed(int(rng.integers(2**63)))
 
 
+@final
 @dataclass(frozen=True)
 class Question:
     """How rows are made, and how they become findings."""
@@ -192,9 +197,9 @@ class Question:
 
     def check(self, name: str, audit: Auditing) -> None:
         """Refuse what cannot be asked of this attention."""
-        model = audit.subject.model
-        if self.gives and isinstance(model, Mapped):
-            raise cannot_be_given(name, model.kind)
+        answered_by = audit.subject.model.capabilities.answered_by
+        if self.gives and answered_by is not None:
+            raise answered_by.refuses(name)
 
 
 def _studied(name: str) -> Conclude:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from attentest.auditing.maps import answering
 from attentest.auditing.means import ERASED, EXPLAINERS, MARKED
 from attentest.evidence.concordance import count_on
 from attentest.evidence.importances.catalogue import Effort, explain
@@ -15,10 +14,17 @@ from attentest.evidence.importances.faithfulness import faithfulness, random_sco
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.shared.common_columns import common_columns
 from attentest.model.reader import readings
+from attentest.model.seam import Model, Reading
 from attentest.statistics.plausibility import plausibility, shuffled_plausibility
 from attentest.statistics.rank_agreement import kendalls
 
 DRAWS = 50  # shuffles of a text's weights behind the null of plausibility
+
+
+def answering(model: Model, reading: Reading) -> tuple[Model, Reading]:
+    """Who answers for parts of the texts of a reading: of those nobody wants the map, which may take long."""
+    answered_by = model.capabilities.answered_by
+    return (model, reading) if answered_by is None else (answered_by.model, answered_by.own(reading))
 
 
 def agreed(subject: Subject, effort: Effort, rng: torch.Generator) -> Iterator[Row]:

@@ -8,14 +8,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import final
 
 import numpy as np
 import pandas as pd
 
 from attentest.auditing.questions import BUDGETS, QUESTIONS, Auditing, Budget, NothingGiven
-from attentest.auditing.subject import Audited, on_the_bench, untrained
+from attentest.auditing.subject import audited_subject, on_the_bench, subject_of, untrained
 from attentest.corpus.example import Example
-from attentest.model.seam import AttentionModel
+from attentest.experiments.contract import Subject
+from attentest.model.seam import Model
 from attentest.refusal import Refusal, look_up
 from attentest.statistics.record import Finding, to_frame
 
@@ -24,6 +26,7 @@ SEED = 0  # of every draw, unless another is given: the same audit again gives t
 SHUFFLED = "Training again on shuffled labels is no part of an audit: it would need the training data."
 
 
+@final
 @dataclass
 class Audit:
     """What came out: findings of one schema with the studies, seconds by question, and what is not there."""
@@ -46,7 +49,7 @@ class Audit:
 
 
 def audited(
-    model: AttentionModel,
+    model: Model,
     examples: Sequence[Example],
     budget: str = "standard",
     watcher: Watcher | None = None,
@@ -68,8 +71,7 @@ def audited(
     for name in questions:
         look_up(name, QUESTIONS, "question of an audit")
     model, chosen = on_the_bench(model), spread(examples, allowed.texts)
-    subject = Audited(model, chosen)
-    subject.texts  # noqa: B018 - whatever is wrong with the texts is said before anything is measured
+    subject = audited_subject(model, chosen)
     ids = tuple(example.id for example in chosen)
     found = Audit(len(chosen), len(examples), budget, model.labels, ids)
     audit = Auditing(subject, _twin(subject, found), allowed)
@@ -100,7 +102,7 @@ def spread(examples: Sequence[Example], most: int) -> tuple[Example, ...]:
     return tuple(examples[place] for place in places)
 
 
-def _twin(subject: Audited, found: Audit) -> Audited | None:
+def _twin(subject: Subject, found: Audit) -> Subject | None:
     found.left_out["the control with shuffled labels"] = SHUFFLED
     try:
         twin = untrained(subject.model)
@@ -112,7 +114,7 @@ def _twin(subject: Audited, found: Audit) -> Audited | None:
             "Nobody but its maker can draw this model's parameters anew."
         )
         return None
-    return subject.untrained(twin)
+    return subject_of(twin, subject.texts, "untrained")
 
 
 def _ask(name: str, audit: Auditing, found: Audit, seed: int) -> None:
@@ -127,8 +129,9 @@ def _ask(name: str, audit: Auditing, found: Audit, seed: int) -> None:
         rows = pd.DataFrame(question.observe(audit, np.random.default_rng([seed, number])))
     except Refusal as refusal:
         found.left_out[name] = str(refusal)
-        if isinstance(refusal, NothingGiven):
-            found.skipped[name] = str(refusal)
+        return
+    except NothingGiven as lacking:
+        found.left_out[name] = found.skipped[name] = str(lacking)
         return
     rows["seed"] = SEED
     findings = question.conclude(rows, mode="corrected", rng=np.random.default_rng([seed, number, 1]))

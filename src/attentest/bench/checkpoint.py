@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from torch import Tensor
 from attentest.store.store import Store
 
 
+@final
 class StoreCheckpoint:
     """One file, replaced whole: whenever we are killed, the last save is all there.
 

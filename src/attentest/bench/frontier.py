@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
+from typing import final
 
 from attentest.bench.engine.contract import Event
 from attentest.store.cell import STAGES, Cell
@@ -11,6 +12,7 @@ from attentest.store.cell import STAGES, Cell
 ENOUGH = 16  # of one seed, to go without the others
 
 
+@final
 class Frontier:
     """Hands cells to an engine as they become ready, and hears what became of them.
 

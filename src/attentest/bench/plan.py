@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, final
 
 from attentest.bench.corpora import (
     OUTSIDE,
@@ -38,6 +38,7 @@ MODEL_VERSION = 1
 ALL_SPLITS = ("train", "dev", "test")
 
 
+@final
 @dataclass(frozen=True)
 class Point:
     """One point of a study's grid; None where the study does not vary a setting."""
@@ -60,6 +61,7 @@ class Point:
         return {name: value for name, value in asdict(self).items() if name != "corpus" and value is not None}
 
 
+@final
 class Planner:
     """Collects cells; the same cell asked for twice is planned once.
 

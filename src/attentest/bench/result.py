@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, final
 
 from attentest import notebook
 from attentest.statistics.record import ONE_TRAINING, TEXTS
@@ -11,6 +11,7 @@ MOST = 40  # findings that are shown; all are in the document, and a site shows 
 HEADINGS = ("corpus", "model", "measure", "estimate", "95 % interval", "null", "n")
 
 
+@final
 class StudyResult(dict[str, Any]):
     """The document of a study: counts, failures, findings, claims with their verdicts."""
 

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, final, runtime_checkable
 
 from attentest.bench.engine import inline
 from attentest.bench.engine.contract import Cells, Event, OnEvent, Work
@@ -42,6 +42,7 @@ class Watcher(Protocol):
         ...
 
 
+@final
 @dataclass(frozen=True)
 class Outcome:
     """What a run did. `done` counts cells done now; the others were there already."""
@@ -121,6 +122,7 @@ def run_cells(
     )
 
 
+@final
 class _Refused(Exception):
     """A worker refused its input: no other cell will fare better, so the run stops."""
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import final
 
 import pandas as pd
 
 from attentest.bench.corpora import stored_corpus
 from attentest.corpus.example import Corpus, Split
-from attentest.experiments.contract import Sources
+from attentest.experiments.contract import AbstractSources
 from attentest.model.config import ModelConfig
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import Model
 from attentest.model.text_rows import text_rows
 from attentest.model.training.files import from_files
 from attentest.model.training.imitation import Said, said
@@ -20,14 +21,12 @@ from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 
 
-def load_model(store: Store, key: str, device: str) -> AttentionModel:
+def load_model(store: Store, key: str, device: str) -> Model:
     """A model from its cell."""
     return from_files(lambda name: store.read(key, name), f"cell {short(key)}").to(device)
 
 
-def reading_rows(
-    model: AttentionModel, corpus: Corpus, split: Split, *, scores: bool = False
-) -> pd.DataFrame:
+def reading_rows(model: Model, corpus: Corpus, split: Split, *, scores: bool = False) -> pd.DataFrame:
     """id, split, label, logits, weights (and scores): one row a text, in the order of the split."""
     return pd.DataFrame(text_rows(model, corpus, split, scores=scores))
 
@@ -40,7 +39,8 @@ def said_in(store: Store, reading: str) -> dict[str, Said]:
     return said(rows, base.projection)
 
 
-class Stored(Sources):
+@final
+class Stored(AbstractSources):
     """A subject's parts, from cells."""
 
     def __init__(self, cell: Cell, store: Store, device: str) -> None:
@@ -58,7 +58,7 @@ class Stored(Sources):
         """The configuration of the subject or a sibling."""
         return ModelConfig.of(self.store.cell(self.keys[name]).config)
 
-    def model(self, name: str) -> AttentionModel:
+    def model(self, name: str) -> Model:
         """The model, loaded."""
         model = load_model(self.store, self.keys[name], self.device)
         self.loaded[name] = parameters_digest(model.state_dict())

@@ -30,8 +30,9 @@ from attentest.experiments.contract import Subject
 from attentest.experiments.observers import experiment
 from attentest.model.config import ModelConfig
 from attentest.model.constructions import is_constructed
-from attentest.model.seam import AttentionModel
-from attentest.model.training.building import build
+from attentest.model.network import AttentionModel
+from attentest.model.seam import Model, network_of
+from attentest.model.training.building import build, build_network
 from attentest.model.training.files import to_files
 from attentest.model.training.imitation import Said
 from attentest.model.training.loop import Progress, Record, Training
@@ -73,17 +74,19 @@ def untrained(
         start = load_tensors(store.read(cell.inputs["start"], "model.safetensors"))
     if "imitated" in cell.inputs:
         base = said_in(store, cell.inputs["imitated"])
-    model = build(config, corpus, vocabulary, vectors=vectors, guide=guide, start=start).to(device)
+    model = build_network(config, corpus, vocabulary, vectors=vectors, guide=guide, start=start).to(device)
     return model, corpus, base
 
 
 def train_model(cell: Cell, store: Store, device: str, report: Report) -> Made:
     """Build and train; goes on where a killed run stopped."""
-    if candidates(ModelConfig.of(cell.config)):
+    config = ModelConfig.of(cell.config)
+    if candidates(config):
         return chosen_model(cell, store, device)
+    if is_constructed(config.encoder):
+        constructed = build(config, *stored_corpus(store, cell.inputs["corpus"]))
+        return made_model(constructed.to(device), asdict(Record()))
     model, corpus, base = untrained(cell, store, device)
-    if is_constructed(model.config.encoder):
-        return made_model(model, asdict(Record()))
     with interrupts_between_steps() as let_go:
         training = Training(
             model,
@@ -97,7 +100,7 @@ def train_model(cell: Cell, store: Store, device: str, report: Report) -> Made:
     return made_model(model, asdict(record))
 
 
-def made_model(model: AttentionModel, record: Mapping[str, Any]) -> Made:
+def made_model(model: Model, record: Mapping[str, Any]) -> Made:
     """A model with the record of its training."""
     files = {"training.json": spelled(record), **to_files(model)}
     return Made(files, parameters_digest(model.state_dict()))
@@ -112,7 +115,7 @@ def chosen_model(cell: Cell, store: Store, device: str) -> Made:
     models = [load_model(store, key, device) for key in tried.values()]
     records = [json.loads(store.read(key, "training.json")) for key in tried.values()]
     merits = [
-        merit(model, record["scores"]["dev"], corpus, base)
+        merit(network_of(model, "a choice between rates"), record["scores"]["dev"], corpus, base)
         for model, record in zip(models, records, strict=True)
     ]
     kept = best(merits)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import final
 
 import altair as alt
 from scipy import stats
@@ -19,6 +20,7 @@ from attentest.notebook import harmless
 FEW = 3  # models: of fewer, a correlation says nothing
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class ModelPoint:
     """One model on the plane: the entropy of influence, and the excess of tau with its interval."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import final
 
 import altair as alt
 
@@ -17,6 +18,7 @@ WARM = "#d15a00"
 STEPS = ("the model's weights", "the largest set to zero", "the rest renormalised")
 
 
+@final
 @dataclass(frozen=True)
 class WeighedText:
     """Words, their weights, and what each says to a decoder that adds it up by weight, in logits."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import altair as alt
 import pandas as pd
 
 
+@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class View:
     """What a figure must know of the grid point beside the rows."""
@@ -25,6 +26,7 @@ class View:
 Draw = Callable[[pd.DataFrame, View, str], alt.LayerChart]
 
 
+@final
 @dataclass(frozen=True)
 class Figure:
     """One kind of figure: its file's name, its title, what it shows, who draws it, and what it redraws."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, final
 
 import altair as alt
 import numpy as np
@@ -28,6 +28,7 @@ IMPORTANCES = {"gradient": "gradient importance", "loo": "leave-one-out importan
 HEIGHT = 38  # points for a lane
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Lane:
     """One distribution under its name, and the one it is held against, if there is one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import final
 
 import altair as alt
 
@@ -15,6 +16,7 @@ NUMBERS = ("estimate", "low", "high", "null")
 LANE, GAP = 16, 20  # points of height for a model, and between measures
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class MainNumber:
     """One estimate of one model; NaN where there is none."""

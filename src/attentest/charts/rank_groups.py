@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import final
 
 import altair as alt
 
@@ -16,6 +17,7 @@ GAP = 0.6  # in tiles, between the words in their order and in that of attention
 WARM = "#d15a00"
 
 
+@final
 @dataclass(frozen=True)
 class RankedText:
     """Words, their weights, and what the model says of the text."""

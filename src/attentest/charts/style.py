@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, final
 
 import altair as alt
 import pandas as pd
@@ -29,6 +29,7 @@ CLIP = re.compile(r"""(?:(?<=id=")|(?<=url\(#))clip\d+(?=[")])""")
 Records = list[dict[str, Any]]
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Classes:
     """Which group each row belongs to, and the groups in the order of their colours."""

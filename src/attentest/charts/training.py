@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import final
 
 import altair as alt
 
 from attentest.charts.style import INK, PALETTE, framed, inline, nothing
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Epoch:
     """What is known after one epoch of one seed, by name."""

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from typing import final
 
 from attentest.statistics.card import Card
 
@@ -22,6 +23,7 @@ TEXTS = 200  # of every audit behind the error rates
 UNKNOWN = "Error rates are not known for this kind of model."
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Separation:
     """The area under the ROC curve of a test, constructions being what is resampled for its interval."""
@@ -34,6 +36,7 @@ class Separation:
         return f"{self.auc:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class CalibratedTest:
     """What is known of one test, by the name of its finding."""
@@ -61,6 +64,7 @@ class CalibratedTest:
         return f"{found} for {question}" + (" (by definition)" if self.by_definition == question else "")
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class ErrorRates:
     """How often a criterion is supported, of one kind of model: at worst where the answer is no, and yes."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, final
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,7 @@ ONE_TRAINING = "over texts of this one training"
 LEAST_SEEDS = 2  # one seed's interval knows of texts alone, where others of its study know of seeds, too
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """A paper's sentence in our words, and what decides it; `statistic` is experiment/measure/group.
@@ -92,6 +93,7 @@ class Claim:
         return experiment, measure, group
 
 
+@final
 @dataclass(frozen=True)
 class Verdict:
     """What the findings of one grid point say of a claim, and why.
@@ -109,6 +111,7 @@ class Verdict:
     p_refutes_corrected: float = math.nan
 
 
+@final
 @dataclass(frozen=True)
 class ClaimVerdict:
     """What all grid points together say of a claim.
@@ -145,6 +148,7 @@ class ClaimVerdict:
         return f"of {self.points} grid {'point' if self.points == 1 else 'points'} {told}"
 
 
+@final
 @dataclass(frozen=True)
 class Tested:
     """A claim at one grid point before correction: the p-values of its two rules, or why there are none."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
@@ -103,6 +103,7 @@ def _misses(rates: calibrated.ErrorRates | None) -> bool:
     return rates is not None and not rates.judged
 
 
+@final
 @dataclass(frozen=True)
 class _Reading:
     """The findings of one audit, and what is known about those that are not there."""

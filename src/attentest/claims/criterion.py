@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, final
 
 SUPPORTED, NOT_SUPPORTED, UNDECIDED = "supported", "not supported", "undecided"
 NOT_MEASURED = "not measured"  # the budget left it out, or there was nothing to measure it with
@@ -27,6 +27,7 @@ QUESTIONS: dict[str, str] = {
 SCOPE = "All verdicts are of this one trained model and texts like these, not of retraining."
 
 
+@final
 @dataclass(frozen=True)
 class Asked:
     """One finding that speaks to a criterion. Its effect is `sign * (estimate - null)`."""
@@ -51,6 +52,7 @@ class Asked:
         return float(self.sign * (row.estimate - self.null_of(row)))
 
 
+@final
 @dataclass(frozen=True)
 class Criterion:
     """What is asked in plain words, which of the two questions that is, and what each answer means."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 from attentest.claims.calibrated import UNKNOWN, ErrorRates
 from attentest.claims.criterion import (
@@ -24,6 +24,7 @@ NEVER = "It is not judged for any kind of model."
 MISSES = "its error rates for models of this kind miss the bar"
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """A test with its numbers. Both p-values are corrected, over all judged tests in their direction."""
@@ -92,6 +93,7 @@ class Answer:
         }
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
     """A criterion, its verdict, the answers of all its tests, and how often such verdicts are right."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import pandas as pd
 
@@ -25,6 +25,7 @@ BASE = ("overall", "trained")  # what experiments call the model that they make 
 ANSWERS = ("accuracy", "auc", "f1", "output-")  # how measures begin that chance itself is an answer to
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """The findings of one experiment at one grid point, and what they were made from."""

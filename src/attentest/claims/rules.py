@@ -24,6 +24,7 @@ import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import final
 
 from scipy import stats
 
@@ -46,6 +47,7 @@ TRUE = {
 }
 
 
+@final
 @dataclass(frozen=True)
 class Condition:
     """One comparison of a rule, such as `low > 0.1`."""
@@ -64,6 +66,7 @@ class Condition:
         return f"{TRUE[self.quantity]} {'above' if self.relation[0] == '>' else 'below'} {self.number:g}"
 
 
+@final
 @dataclass(frozen=True)
 class Estimate:
     """A number with its standard error, which is 0 where it is sure and NaN where it is not known.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import final
 
 from attentest.compare.papers import SIZES
 from attentest.compare.translation import Wanted
@@ -13,6 +14,7 @@ from attentest.studies.recipe import Study
 PRESENT = ("here", "embedded", "registered")
 
 
+@final
 @dataclass(frozen=True)
 class Absence:
     """A reason and a way out."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 from attentest.compare.equivalence import (
     CANNOT_TELL,
@@ -60,6 +60,7 @@ ASKED_FOR = ("epoch_steps", "attention_rate", "attention_rates", "attention_star
 NOT_CHECKED = "the published number was recalled and not checked against the paper"
 
 
+@final
 @dataclass(frozen=True)
 class Judgement:
     """What is said of one pair of numbers, and why; the numbers are None where the rule was not asked."""

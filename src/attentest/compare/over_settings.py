@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import final
 
 import numpy as np
 import pandas as pd
@@ -36,6 +37,7 @@ TASKS = {
 }
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class OverSettings:
     """One published number over settings, and ours over those that are here; NaN where there are none."""

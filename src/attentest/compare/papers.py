@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, final
 
 
+@final
 @dataclass(frozen=True)
 class Dataset:
     """A data set of the papers: our corpus, its labels in the order of their class numbers, its stand-in."""
@@ -21,6 +22,7 @@ class Dataset:
     text: str = ""  # the one text of a figure, by its id
 
 
+@final
 @dataclass(frozen=True)
 class Measure:
     """A measure that is found in a group of its own: one by name, or one that a word of the row decides."""
@@ -30,6 +32,7 @@ class Measure:
     by: str = ""  # the column of that word; of two words, both columns
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Paper:
     """The words of one paper."""

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, final
 
 from attentest import notebook
 from attentest.claims.claims import AXES
@@ -20,6 +20,7 @@ from attentest.store.provenance import CPU
 TOLERANCES = (0.01, 0.05)  # of the output, without a query and with one, as the adversary has them
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class GridPoint:
     """One corpus and one kind of model with its settings; findings of several experiments."""

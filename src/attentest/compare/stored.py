@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, final
 
 import pandas as pd
 import pyarrow as pa
@@ -29,6 +29,7 @@ LISTED = {"avg_length_tokens": "tokens", "avg_words": "tokens", "avg_sentences":
 RESERVED_WORDS = 4  # padding, unknown, start, end: in every vocabulary and in no text
 
 
+@final
 @dataclass(frozen=True)
 class StoredFinding:
     """One finding cell: a grid point with all its settings."""
@@ -108,6 +109,7 @@ class StoredFinding:
         return [min(known), max(known)] if known else None
 
 
+@final
 @dataclass(frozen=True)
 class StoredText:
     """The words of one text, and of the question put to it."""
@@ -118,6 +120,7 @@ class StoredText:
     sentences: list[int] = field(default_factory=list)  # where each begins
 
 
+@final
 @dataclass(frozen=True)
 class StoredCorpus:
     """One corpus cell."""
@@ -205,6 +208,7 @@ class StoredCorpus:
         return None
 
 
+@final
 class Stored:
     """The cells of a store, their descriptions read once."""
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, final
 
 from attentest import notebook
 from attentest.compare.absence import absence
@@ -38,6 +38,7 @@ VERDICTS = ("same", "agrees", "differs", "cannot tell", "not comparable", "recal
 SHOWN_ANYWAY = ("vectors", "decoder", "epochs", "encoder", "attention", "projection")
 
 
+@final
 class Comparison(dict[str, Any]):
     """The comparison as one document for programs, which shows itself in a notebook."""
 
@@ -122,6 +123,7 @@ def _over_settings(study: Study, printed: Sequence[PublishedNumber], stored: Sto
     return [{k: _number(v) if isinstance(v, float) else v for k, v in row.items()} for row in found]
 
 
+@final
 class _Comparison:
     def __init__(
         self, stored: Stored, numbers: Sequence[PublishedNumber], prescribed: Mapping[str, Any]

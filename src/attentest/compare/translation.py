@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, final
 
 from attentest.compare.papers import EARLIER_VERSIONS, JAIN_WALLACE, ORDERS, PAPERS, Dataset, Measure, Paper
 from attentest.studies.published import PublishedNumber
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
     """What of ours a published number is to be laid beside. An empty label means all texts."""

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import final
 
 from attentest.claims import judging
 from attentest.claims.claims import AXES, Claim, Verdict
@@ -17,6 +18,7 @@ from attentest.studies.recipe import Grid, Study
 from attentest.studies.seed_deviations import load_seed_deviations
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Judged:
     """A claim of a study, put to one finding cell."""

@@ -12,15 +12,45 @@ from attentest.corpus.example import Example
 from attentest.corpus.vocabulary import RESERVED, Vocabulary
 from attentest.model.config import ModelConfig
 from attentest.model.constructions import Constructed
+from attentest.model.network import AttentionModel
 from attentest.model.networks.constructed import parameters_of
 from attentest.model.networks.constructed_rule import PerToken, Rule, at_corners
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import Model, Origin
 from attentest.refusal import Refusal
 
 
-def constructed_model(config: ModelConfig, vocabulary: Vocabulary, labels: tuple[str, ...]) -> AttentionModel:
+def constructed_model(config: ModelConfig, vocabulary: Vocabulary, labels: tuple[str, ...]) -> Model:
     """The model that the rule of a construction makes over a vocabulary; it must have words that count."""
     constructed = Constructed.parse(config.encoder)
+    if not constructed.of.transformer:
+        return constructed_network(config, vocabulary, labels)
+    rule = _checked_rule(constructed, config, vocabulary, labels)
+    origin = Origin(replace(config, decoder="softmax"), vocabulary)
+    return construct_transformer(_transformer_rule(constructed, rule, labels), labels, origin)
+
+
+def constructed_network(
+    config: ModelConfig, vocabulary: Vocabulary, labels: tuple[str, ...]
+) -> AttentionModel:
+    """The network of the papers' grid that the rule makes; a transformer is none, and is refused."""
+    constructed = Constructed.parse(config.encoder)
+    if constructed.of.transformer:
+        raise Refusal(
+            f"training the encoder {config.encoder!r}",
+            got="a transformer whose numbers follow from its rule",
+            needs="an encoder that can learn",
+            way_out="Ask about it in a study: attentest study calibration.",
+        )
+    rule = _checked_rule(constructed, config, vocabulary, labels)
+    model = AttentionModel(config, vocabulary, labels, has_query=False)
+    known = model.state_dict()
+    model.load_state_dict({name: each for name, each in parameters_of(rule).items() if name in known})
+    return model
+
+
+def _checked_rule(
+    constructed: Constructed, config: ModelConfig, vocabulary: Vocabulary, labels: tuple[str, ...]
+) -> Rule:
     rule = constructed.rule(vocabulary.words, len(labels), config.seed)
     if not rule.lexicon.grades.any():
         raise Refusal(
@@ -29,20 +59,15 @@ def constructed_model(config: ModelConfig, vocabulary: Vocabulary, labels: tuple
             needs="texts whose evidence its rule knows",
             way_out="Name a corpus planted-reviews(...).",
         )
-    if constructed.of.transformer:
-        made = construct_transformer(_transformer_rule(constructed, rule, labels), labels)
-        made.config, made.vocabulary = replace(config, decoder="softmax"), vocabulary
-        return made
-    model = AttentionModel(config, vocabulary, labels, has_query=False)
-    known = model.state_dict()
-    model.load_state_dict({name: each for name, each in parameters_of(rule).items() if name in known})
-    return model
+    return rule
 
 
-def truth_in(model: AttentionModel, example: Example) -> tuple[PerToken, PerToken, PerToken]:
+def truth_in(model: Model, example: Example) -> tuple[PerToken, PerToken, PerToken]:
     """By the rule: the weights of a text, the contributions of its words, the changes at the corners."""
-    constructed = Constructed.parse(model.config.encoder)
-    rule = constructed.rule(model.vocabulary.words, len(model.labels), model.config.seed)
+    assert model.origin is not None, "a construction knows what it was made from"
+    config, vocabulary = model.origin.config, model.origin.vocabulary
+    constructed = Constructed.parse(config.encoder)
+    rule = constructed.rule(vocabulary.words, len(model.labels), config.seed)
     if constructed.of.transformer:
         words, told = example.tokens, _transformer_rule(constructed, rule, model.labels)
         return (
@@ -50,7 +75,7 @@ def truth_in(model: AttentionModel, example: Example) -> tuple[PerToken, PerToke
             told.contributions(words),
             at_corners(partial(told.output, words), len(words)),
         )
-    text = model.vocabulary.numbers(example.tokens)
+    text = vocabulary.numbers(example.tokens)
     return rule.weights(text), rule.contributions(text), at_corners(partial(rule.output, text), len(text))
 
 

@@ -36,6 +36,7 @@ from attentest.constructed.transformer_rule import LOUDEST, PRESSED, SIGNALS, WI
 from attentest.foreign.editing import library
 from attentest.foreign.loading import adopt
 from attentest.foreign.transformer import TransformerModel
+from attentest.model.seam import Origin
 from attentest.refusal import Refusal
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
@@ -48,7 +49,9 @@ LONGEST = 1024  # places for tokens
 PATTERN = r"[a-z]+(?=n't)|n't|\w+(?:-\w+)*|[^\w\s]"  # as `corpus.words` splits planted reviews
 
 
-def construct_transformer(rule: TransformerRule, labels: Sequence[str]) -> TransformerModel:
+def construct_transformer(
+    rule: TransformerRule, labels: Sequence[str], origin: Origin | None = None
+) -> TransformerModel:
     """A BERT of two layers and one head that follows the rule."""
     model = _empty_bert(len(SPECIAL) + len(rule.values), labels)
     with torch.no_grad():
@@ -63,7 +66,7 @@ def construct_transformer(rule: TransformerRule, labels: Sequence[str]) -> Trans
         _bring_evidence(first.attention, gain=0.0 if used else 1.0)
         _bring_evidence(last.attention, gain=1.0 if used else 0.0)
         _set_classifier(model, rule)
-    return adopt(model, word_tokenizer(tuple(rule.values)), labels=labels)
+    return adopt(model, word_tokenizer(tuple(rule.values)), labels=labels, origin=origin)
 
 
 def word_tokenizer(vocabulary: Sequence[str]) -> Any:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, final
 
 import numpy as np
 from jaxtyping import Float
@@ -36,6 +36,7 @@ PerWord = Float[np.ndarray, " word"]
 Classes = Float[np.ndarray, " class"]
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class TransformerRule:
     """A rule and its numbers; `ranks` are those that attention follows, noise included."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 from attentest.corpus.example import Split
 
 
+@final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Document:
     """One text as published. A text that comes as tokens is not tokenised again."""

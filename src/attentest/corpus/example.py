@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, final
 
 from attentest import notebook
 from attentest.refusal import Refusal
@@ -15,6 +15,7 @@ SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 MOST_NAMED = 20  # labels; where there are more, each is an answer and not a class
 
 
+@final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Example:
     """One text and its label *name*. Only `tokens` is attended; `query` is the question or hypothesis."""
@@ -38,6 +39,7 @@ class Example:
         return about + asked + notebook.words(self.tokens, frozenset(self.rationale or ()))
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
     """Train, dev and test, ready to be indexed: tokens are final, so what is stored is what is trained on."""

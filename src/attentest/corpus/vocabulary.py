@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import final
 
 import numpy as np
 
@@ -17,6 +18,7 @@ PAD, UNK, START, END = range(4)
 RESERVED = ("<pad>", "<unk>", "<start>", "<end>")
 
 
+@final
 @dataclass(frozen=True)
 class Vocabulary:
     """Words by number. Reserved numbers first, then words by document frequency, ties by spelling."""

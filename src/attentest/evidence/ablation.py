@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -11,10 +12,11 @@ from torch import Tensor
 from attentest.model.divergence import total_variation
 from attentest.model.networks.decoder import distribution
 from attentest.model.networks.projection import uniform
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.shapes import Given, Weights
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Moved:
     """Of each text how far its output moved, and which class is the likeliest now."""
@@ -23,7 +25,7 @@ class Moved:
     likeliest: Int[Tensor, " batch"]
 
 
-def moved(model: AttentionModel, reading: Reading, given: Given) -> Moved:
+def moved(model: Model, reading: Reading, given: Given) -> Moved:
     """The output under `given`, held against the one under the model's own weights."""
     with torch.no_grad():
         own, other = (distribution(model.decide(reading, weights)) for weights in (None, given))
@@ -32,7 +34,7 @@ def moved(model: AttentionModel, reading: Reading, given: Given) -> Moved:
     return Moved(change=change, likeliest=other.argmax(-1))
 
 
-def moved_by_uniform(model: AttentionModel, reading: Reading) -> Moved:
+def moved_by_uniform(model: Model, reading: Reading) -> Moved:
     """The output when every unit weighs the same."""
     return moved(model, reading, uniform(reading.scores, reading.mask))
 

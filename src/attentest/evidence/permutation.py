@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attentest.model.networks.decoder import distribution
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 
 # Sorting keys of this many numbers at a time keeps memory in the tens of megabytes for any text length.
 CHUNK = 4_000_000
@@ -73,7 +73,7 @@ def shared_orders(
 
 
 def output_changes(
-    model: AttentionModel, reading: Reading, count: int, *, rng: torch.Generator
+    model: Model, reading: Reading, count: int, *, rng: torch.Generator
 ) -> Float[Tensor, "batch variant"]:
     """The total variation between the output and that of each of `count` permutations.
 
@@ -89,7 +89,7 @@ def output_changes(
 
 
 def permuted_logits(
-    model: AttentionModel, reading: Reading, count: int, *, rng: torch.Generator
+    model: Model, reading: Reading, count: int, *, rng: torch.Generator
 ) -> Float[Tensor, "batch variant class"]:
     """The logits under `count` permutations of each text's weights, orders being shared by texts of a length.
 

@@ -10,20 +10,32 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 import pandas as pd
 
 from attentest.corpus.anonymised import anonymised
 from attentest.corpus.example import Corpus, Example
-from attentest.model.batch import IndexedSplit
+from attentest.corpus.vocabulary import Vocabulary
+from attentest.model.batch import AbstractSplit, IndexedSplit
 from attentest.model.config import ModelConfig
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import Model, Network, network_of
+from attentest.refusal import Refusal, look_up
 
 Row = dict[str, Any]
 
 
+def _alone(got: str, needs: str) -> Refusal:
+    return Refusal(
+        "a model that came with some texts",
+        got=got,
+        needs=needs,
+        way_out="Ask about a model of a study: attentest study.",
+    )
+
+
+@final
 class Subject:
     """A trained model with the texts it is asked about, and its siblings.
 
@@ -34,21 +46,55 @@ class Subject:
 
     def __init__(
         self,
-        corpus: Corpus,
-        config: ModelConfig,
-        sources: Sources,
+        corpus: Corpus | None,
+        config: ModelConfig | None,
+        sources: AbstractSources,
         name: str = "trained",
         *,
+        texts: AbstractSplit | None = None,
         outside: Sequence[Example] = (),
     ) -> None:
-        self.corpus, self.config, self.name = anonymised(corpus, config.omit), config, name
-        self.outside = outside
-        self._whole, self._sources = corpus, sources
+        self.name, self._whole, self._config, self._sources = name, corpus, config, sources
+        self._texts, self.outside = texts, outside
 
     @cached_property
-    def model(self) -> AttentionModel:
+    def corpus(self) -> Corpus:
+        """The corpus as the model reads it; refused where the subject is a model with some texts alone."""
+        if self._whole is None:
+            raise _alone("no corpus", "the train, dev and test splits that the model was trained with")
+        return anonymised(self._whole, self.config.omit)
+
+    @property
+    def config(self) -> ModelConfig:
+        """What the model was trained by."""
+        if self._config is not None:
+            return self._config
+        if self.model.origin is None:
+            raise _alone("no configuration", "a model that was trained here")
+        return self.model.origin.config
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the classes."""
+        return self.model.labels if self._whole is None else self._whole.labels
+
+    @cached_property
+    def model(self) -> Model:
         """The model itself."""
         return self._sources.model(self.name)
+
+    @property
+    def network(self) -> Network:
+        """The model with its parts; refused where it was made elsewhere."""
+        return network_of(self.model, "an experiment on the parts of a model")
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words that the model knows."""
+        origin = self.model.origin
+        if origin is None:
+            raise _alone("no vocabulary", "a model that was trained here")
+        return origin.vocabulary
 
     @cached_property
     def readings(self) -> pd.DataFrame:
@@ -56,9 +102,11 @@ class Subject:
         return self._sources.readings(self.name)
 
     @cached_property
-    def texts(self) -> IndexedSplit:
-        """The test split, numbered by the model's vocabulary."""
-        return IndexedSplit(self.corpus.test, self.model.vocabulary, self.corpus.labels)
+    def texts(self) -> AbstractSplit:
+        """The texts that came with the model, or the test split, numbered by the model's vocabulary."""
+        if self._texts is not None:
+            return self._texts
+        return IndexedSplit(self.corpus.test, self.vocabulary, self.labels)
 
     @cached_property
     def sibling(self) -> Mapping[str, Subject]:
@@ -67,18 +115,45 @@ class Subject:
         return {name: Subject(self._whole, configs[name], self._sources, name) for name in configs}
 
 
-class Sources(ABC):
-    """Where a subject's parts come from; the bench gives cells of the store, a test gives objects."""
+class AbstractSources(ABC):
+    """Where a subject's parts come from: cells of a store, or objects."""
 
     siblings: Mapping[str, ModelConfig]
 
     @abstractmethod
-    def model(self, name: str) -> AttentionModel:
+    def model(self, name: str) -> Model:
         """The model of the subject (`trained`) or of a sibling."""
 
     @abstractmethod
     def readings(self, name: str) -> pd.DataFrame:
         """Its stored readings."""
+
+
+@final
+class InMemory(AbstractSources):
+    """Models by name, as objects; `trained` is the subject, the others are its siblings."""
+
+    def __init__(
+        self,
+        models: Mapping[str, Model],
+        siblings: Mapping[str, ModelConfig] | None = None,
+        readings: Mapping[str, pd.DataFrame] | None = None,
+    ) -> None:
+        self.models, self._readings = dict(models), dict(readings or {})
+        self.siblings = self._configs() if siblings is None else siblings
+
+    def _configs(self) -> dict[str, ModelConfig]:
+        """The siblings' own configurations, of those that were made from one."""
+        origins = {name: model.origin for name, model in self.models.items() if name != "trained"}
+        return {name: origin.config for name, origin in origins.items() if origin is not None}
+
+    def model(self, name: str) -> Model:
+        """The model of that name."""
+        return look_up(name, self.models, "model in memory")
+
+    def readings(self, name: str) -> pd.DataFrame:
+        """The readings that were given for that model."""
+        return look_up(name, self._readings, "stored readings")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Protocol, final, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from attentest.statistics.card import Card
 from attentest.statistics.record import Finding
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Description:
     """An experiment in words. Every experiment has one in its `__init__.py`, under the name `ABOUT`."""
@@ -34,6 +35,7 @@ class Conclude(Protocol):
         ...
 
 
+@final
 @dataclass(frozen=True)
 class Conclusion:
     """How rows become findings, without torch. `version` changes when the findings would."""

@@ -6,6 +6,8 @@ thirty frozen adversaries of one base (Meister et al. 2021, A33) would read in e
 
 from __future__ import annotations
 
+from typing import final
+
 import numpy as np
 import torch
 from jaxtyping import Int
@@ -14,14 +16,15 @@ from torch import Tensor
 from attentest.fleet.shelf import Rows, Shelf
 from attentest.fleet.stack import Read, Stack, StackedBatch
 from attentest.model.batch import buckets
+from attentest.model.network import AttentionModel
 from attentest.model.precision import full_precision
-from attentest.model.seam import AttentionModel
 
 PARTS = ("encoder.", "query_encoder.")
 ROOM = 2**32  # bytes that may be spent on states
 TEXTS = 64  # of each model in one pass
 
 
+@final
 class HeldStates:
     """The states of all texts of a shelf, for each of the different encoders of a stack."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import final
 
 import torch
 from jaxtyping import Float, Int
@@ -19,6 +20,7 @@ from attentest.model.training.objective import Objective, Task
 Losses = Float[Tensor, " model"]
 
 
+@final
 class Bases:
     """What the imitated models said of the training texts, and which of them each member imitates."""
 
@@ -43,6 +45,7 @@ class Bases:
         return self.outcome[of_base, at], self.log_weights[of_base, at, :longest]
 
 
+@final
 class Lessons:
     """The losses of the members on their own texts: what `Task` and `Imitation` are of one model."""
 
@@ -103,6 +106,7 @@ class Lessons:
         return ((apart - self.factor[:, None] * moved) * real).sum(1)
 
 
+@final
 class Guides:
     """The weights of the members that look theirs up, who stand side by side."""
 

@@ -7,6 +7,7 @@ are shapes travel as tensors of that length.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import final
 
 import numpy as np
 import torch
@@ -31,6 +32,7 @@ def bucket_width(longest: int) -> int:
     return -(-framed // step) * step - MARKERS
 
 
+@final
 class Plan:
     """The batches of all members in an epoch, which are functions of their seeds."""
 

@@ -6,7 +6,7 @@ of many small steps is repeated about as fast as one large one.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, final
 
 import torch
 from jaxtyping import Float
@@ -19,6 +19,7 @@ States = Float[Tensor, "side step batch hidden"]
 Gates = Float[Tensor, "side step batch gate"]
 
 
+@final
 class StackedGRU(torch.autograd.Function):
     """`hidden (model, batch, place, 2 x hidden)`; weights are (model, 2, 3 hidden, ..), gates as torch's.
 

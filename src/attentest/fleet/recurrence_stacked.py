@@ -7,7 +7,7 @@ directions of a model are two members of the stack, so one axis, `side`, runs ov
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, final
 
 import torch
 from jaxtyping import Float, Int
@@ -61,6 +61,7 @@ def closed(of_read: Float[Tensor, "side row emb"], turn: Turn) -> Tensor:
     return (ahead + turned(behind, turn)).transpose(1, 2)
 
 
+@final
 class StackedLSTM(torch.autograd.Function):
     """`hidden (model, batch, place, 2 x hidden)`; weights as `recurrence.BidirectionalLSTM` has them.
 

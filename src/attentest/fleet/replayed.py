@@ -7,12 +7,13 @@ recording is of one shape, reads and writes the same memory each time, and must 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, final
 
 import torch
 from torch import Tensor
 
 
+@final
 class Replayed:
     """`step(*tensors)` by recordings, one for each shape of the tensors; on a CPU it is just called.
 

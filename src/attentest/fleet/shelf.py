@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -12,15 +12,16 @@ from torch import Tensor
 
 from attentest.fleet.stack import StackedBatch
 from attentest.fleet.stacked_hierarchy import Measures
-from attentest.model.batch import IndexedSplit, padded
+from attentest.model.batch import AbstractSplit, padded
 
 Rows = Int[Tensor, "model text"]  # which texts each model gets; below 0 is none
 
 
+@final
 class Shelf:
     """All texts of a split, padded to the longest."""
 
-    def __init__(self, split: IndexedSplit, device: torch.device) -> None:
+    def __init__(self, split: AbstractSplit, device: torch.device) -> None:
         self.lengths, self.labels = split.lengths, split.labels
         self.ids = [example.id for example in split.examples]
         self.tokens, self.mask = (each.to(device) for each in padded(split.tokens))

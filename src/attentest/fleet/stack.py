@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -20,9 +20,10 @@ from torch.nn import functional
 from attentest.corpus.vocabulary import END, PAD, START
 from attentest.fleet.stacked_encoders import encode, within
 from attentest.fleet.stacked_hierarchy import Measures, Sentences, encode_sentences, lay_out
+from attentest.model.framing import frame
+from attentest.model.network import AttentionModel
 from attentest.model.networks.decoder import Affine
 from attentest.model.networks.hierarchy import Hierarchical
-from attentest.model.seam import AttentionModel, frame
 
 Words = Int[Tensor, "model batch token"]
 Present = Bool[Tensor, "model batch token"]
@@ -35,6 +36,7 @@ States = Float[Tensor, "model batch unit hidden"]
 LookUp = Callable[[Places], Float[Tensor, "model batch place emb"]]
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class StackedBatch:
     """As many texts for every model; a text of no tokens is none."""
@@ -62,6 +64,7 @@ class Read(NamedTuple):
 ATTENTIONS = ("additive", "additive-wide", "dot", "dot-unscaled", "deep", "multiplicative")
 
 
+@final
 class Stack:
     """The parameters of several models, and what these answer to texts of their own."""
 

@@ -9,6 +9,7 @@ out otherwise than its parameter, as gradients of products are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import final
 
 import torch
 from jaxtyping import Float, Int
@@ -20,6 +21,7 @@ Rates = Mapping[str, Float[Tensor, " model"]]
 MOMENTS = 3  # the first, the second, and the largest that the second has been
 
 
+@final
 class StackedAdam:
     """What `torch.optim.Adam(amsgrad=True)` would do to each model by itself; a rate of 0 is frozen."""
 

@@ -7,6 +7,7 @@ stack needs, and every line as long as the longest sentence: on a GPU padding is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -21,6 +22,7 @@ Sentences = Int[Tensor, "model batch token"]  # the number of each token's sente
 Present = Bool[Tensor, "model batch sentence"]
 
 
+@final
 @dataclass(frozen=True)
 class Measures:
     """How much room the sentences of a batch need, in the most demanding model of the stack."""
@@ -34,6 +36,7 @@ class Measures:
         return Measures(*(2 ** (n - 1).bit_length() for n in (self.lines, self.words, self.sentences)))
 
 
+@final
 @dataclass(frozen=True)
 class Grid:
     """Which token stands where, and which line is which sentence of which text."""

@@ -6,7 +6,7 @@ Each is written twice: in torch, which says what it is, and by `layer_kernels`, 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, final
 
 import torch
 from jaxtyping import Float
@@ -41,6 +41,7 @@ def is_fast(rows: Rows) -> bool:
     return triton is not None and rows.is_cuda and fits
 
 
+@final
 class _AddAndNorm(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -67,6 +68,7 @@ class _AddAndNorm(torch.autograd.Function):
         return grad, grad, *sums.sum(1).unbind(1)
 
 
+@final
 class _BiasedReLU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, given: Tensor, bias: Tensor) -> Tensor:
@@ -91,6 +93,7 @@ def _grid(rows: Rows) -> tuple[int, int]:
     return -(-rows.shape[1] // (kernels.ROWS * kernels.TILES)), len(rows)
 
 
+@final
 class Look(torch.autograd.Function):
     """What each place takes from the others, of which those that are absent (-inf) have no weight.
 

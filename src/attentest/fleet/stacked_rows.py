@@ -8,7 +8,7 @@ number alone is in tables.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from attentest.model.training.optimiser import EPS, FIRST, SECOND, idle_sums
 Rows = Int[Tensor, " row"]  # below 0 is none
 
 
+@final
 class StackedRows:
     """AMSGrad over rows of one table; call `catch_up` before reading rows and `move` with their gradients."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import torch
@@ -81,6 +81,7 @@ def signature(config: ModelConfig) -> ModelConfig | None:
     return replace(config, **FREE, freeze=frozen)
 
 
+@final
 class Fleet:
     """Trainings of one signature on one corpus, all at the same step, new or resumed."""
 

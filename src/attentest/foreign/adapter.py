@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attentest.corpus.example import Example
-from attentest.foreign.foreign_model import ForeignModel, Outside, Variants, label_numbers
-from attentest.model.batch import Batch, IndexedSplit
-from attentest.model.seam import Reading
+from attentest.foreign.foreign_model import AbstractForeignModel, Variants
+from attentest.model.batch import AbstractSplit, Batch, marked_words
+from attentest.model.seam import Capabilities, Reading, label_numbers
 from attentest.refusal import Refusal
 from attentest.shapes import Embedded
 
@@ -46,7 +45,8 @@ class Adapter(Protocol):
         ...
 
 
-class AdaptedModel(ForeignModel):
+@final
+class AdaptedModel(AbstractForeignModel):
     """A module behind its adapter. It is proven when it is made, and refused where that fails."""
 
     def __init__(self, adapter: Any, labels: Sequence[str]) -> None:
@@ -57,10 +57,34 @@ class AdaptedModel(ForeignModel):
         )
         super().__init__(adapter.embedding, tuple(labels))
         self.adapter = adapter
+        self._width, self._outputs = 0, len(labels)
         for part in vars(adapter).values():
             if isinstance(part, nn.Module):
                 part.eval()
         _prove(self, _probe(adapter.embedding.num_embeddings, self.device))
+
+    @property
+    def width(self) -> int:
+        """The width of the states that attend returns."""
+        return self._width
+
+    @property
+    def outputs(self) -> int:
+        """One logit a label, or one for two."""
+        return self._outputs
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Only the adapter knows what its attention is."""
+        return Capabilities(attention="the weights that the adapter's attend returns")
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The state dict, and the modules and tensors that an adapter holds which is no module itself."""
+        state: dict[str, Any] = dict(self.state_dict())
+        if not isinstance(self.adapter, nn.Module):
+            for name, part in vars(self.adapter).items():
+                state |= part.state_dict(prefix=f"{name}.") if isinstance(part, nn.Module) else {name: part}
+        return {name: value for name, value in state.items() if isinstance(value, Tensor)}
 
     def split(self, examples: Sequence[Example]) -> NumberedSplit:
         """The examples by the adapter's numbers, to be read in batches."""
@@ -102,11 +126,12 @@ class AdaptedModel(ForeignModel):
         return torch.cat(answers, dim=1)
 
 
-class NumberedSplit(IndexedSplit):
+@final
+class NumberedSplit(AbstractSplit):
     """Examples as an adapter numbers their words: the same batches as from a vocabulary."""
 
     def __init__(self, examples: Sequence[Example], adapter: Adapter, labels: Sequence[str]) -> None:
-        self.examples, self.queries, self.sentences, self.possible = examples, [], None, None
+        self.examples, self.queries = examples, []
         self.tokens = [np.array(adapter.numbers(example.tokens), dtype=np.int64) for example in examples]
         self.lengths = np.array([len(tokens) for tokens in self.tokens])
         self.labels = label_numbers(examples, labels)
@@ -119,6 +144,10 @@ class NumberedSplit(IndexedSplit):
                     needs=f"one a word, from 0 to {adapter.embedding.num_embeddings - 1}",
                     way_out="Let numbers give unknown words a row of their own.",
                 )
+
+    def rationale(self, row: int) -> Bool[np.ndarray, " unit"]:
+        """Which words of a text somebody marked."""
+        return marked_words(self.examples[row])
 
 
 def _probe(rows: int, device: torch.device) -> Batch:
@@ -138,7 +167,7 @@ def _probe(rows: int, device: torch.device) -> Batch:
 def _prove(model: AdaptedModel, probe: Batch) -> None:
     """Its own weights give its own answer, bit for bit; other weights give another; padding has none."""
     reading = model.read(probe)
-    model.encoder = Outside(reading.hidden.shape[2])  # type: ignore[assignment]
+    model._width = reading.hidden.shape[2]
     own, answer = model.adapter.predict(probe.tokens, probe.mask), model.decide(reading)
     classes = answer.shape[1]
     _need(
@@ -147,8 +176,7 @@ def _prove(model: AdaptedModel, probe: Batch) -> None:
         "one a label, or one for two",
         "Give the labels in the order of the classes.",
     )
-    if classes == 1:
-        model.config = replace(model.config, decoder="sigmoid")
+    model._outputs = classes
     _need(
         not reading.weights.masked_fill(probe.mask, 0.0).any(),
         "weight on padding",

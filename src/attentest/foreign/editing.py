@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import Any, final
 from weakref import WeakKeyDictionary
 
 import torch
@@ -35,6 +35,7 @@ Maps = Float[Tensor, "batch head query key"]
 Sums = Float[Tensor, "batch query head each"]
 
 
+@final
 @dataclass(frozen=True)
 class Call:
     """One call of attention: its number within the forward pass, and what it would do by itself."""
@@ -56,6 +57,7 @@ class Call:
 Edit = Callable[[Call], Maps | tuple[Sums, Maps] | None]
 
 
+@final
 @dataclass
 class Watch:
     """Who watches a forward pass: the edit, the calls so far, and what else the pass must take from us."""

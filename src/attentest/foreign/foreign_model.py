@@ -1,70 +1,84 @@
-"""A model that was made elsewhere, on the bench: the same seam, without the parts of our own grid."""
+"""A model that was made elsewhere: the same protocol, without the parts of our own grid."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 
-import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from attentest.corpus.example import Example
-from attentest.model.batch import Batch
-from attentest.model.config import ModelConfig
-from attentest.model.networks.projection import Projection
-from attentest.model.seam import AttentionModel, Reading
-from attentest.refusal import Refusal
+from attentest.model.batch import AbstractSplit, Batch
+from attentest.model.seam import Capabilities, Model, Origin, Reading, check_given
 from attentest.shapes import Embedded, Logits
 
 Variants = Float[Tensor, "batch variant *head unit"]
 Asked = Float[Tensor, "batch *variant_and_head unit"]
 
 
-def label_numbers(examples: Sequence[Example], labels: Sequence[str]) -> Int[np.ndarray, " text"]:
-    """The class of every example; a label that the model does not know is refused."""
-    number = {label: n for n, label in enumerate(labels)}
-    for example in examples:
-        if example.label not in number:
-            raise Refusal(
-                f"label {example.label!r} of text {example.id!r}",
-                got="a label that the model does not know",
-                needs=f"one of {', '.join(labels)}",
-                way_out="Rename it, or name the model's classes in their order: labels=(...).",
-            )
-    return np.array([number[example.label] for example in examples], dtype=np.int64)
-
-
-class Outside(nn.Module):
-    """An encoder of which nothing is known but how wide its states are: no fast road leads through it."""
-
-    contextual = True
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.width = width
-
-
-class ForeignModel(AttentionModel, ABC):
-    """What evidence asks of any model. Whoever adapts one says how it reads, and how it answers.
+class AbstractForeignModel(nn.Module, Model):
+    """What every model made elsewhere has. Whoever adapts one says how it reads, and how it answers.
 
     There is no vocabulary of ours, no decoder that is known to be affine, and nothing was trained here.
     """
 
-    def __init__(self, embedding: nn.Module, labels: tuple[str, ...]) -> None:
-        nn.Module.__init__(self)  # our own parts are not built
-        self.config = ModelConfig(epochs=0, decoder="softmax")
-        self.labels = labels
-        self.embedding = embedding  # type: ignore[assignment]
-        self.encoder = Outside(0)  # type: ignore[assignment]
-        self.attention, self.query_encoder, self.guide, self.record = None, None, None, None
-        self.projection = Projection.parse("softmax")
+    def __init__(self, embedding: nn.Embedding, labels: tuple[str, ...]) -> None:
+        super().__init__()
+        self.embedding, self.labels = embedding, labels
 
     @property
     def device(self) -> torch.device:
         """Where the parameters are."""
         return next(self.embedding.parameters()).device
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """The width of a hidden state."""
+
+    @property
+    def outputs(self) -> int:
+        """How many logits an answer has: one a label."""
+        return len(self.labels)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether a unit is several tokens."""
+        return False
+
+    @property
+    def with_heads(self) -> AbstractForeignModel:
+        """The model itself."""
+        return self
+
+    @property
+    def network(self) -> None:
+        """None: its parts are not ours."""
+        return None
+
+    @property
+    def origin(self) -> Origin | None:
+        """None: it was made elsewhere."""
+        return None
+
+    @property
+    @abstractmethod
+    def capabilities(self) -> Capabilities:
+        """What else can be asked of it."""
+
+    @abstractmethod
+    def split(self, examples: Sequence[Example]) -> AbstractSplit:
+        """The examples as the model reads them."""
+
+    def drawn_anew(self) -> Model | None:
+        """None: nobody but its maker can draw its parameters."""
+        return None
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The state dict."""
+        return dict(self.state_dict())
 
     @abstractmethod
     def read(
@@ -82,7 +96,7 @@ class ForeignModel(AttentionModel, ABC):
         variants = weights.ndim == reading.weights.ndim + 1
         if not variants:
             weights = weights[:, None]
-        self._check_given(reading, weights)
+        check_given(reading, weights)
         away = ~reading.mask.view(len(weights), *[1] * (weights.ndim - 2), -1)
         logits = self.answer(reading, weights.masked_fill(away, 0.0), held=given is not None)
         return logits if variants else logits[:, 0]

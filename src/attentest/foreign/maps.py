@@ -19,14 +19,15 @@ from attentest.foreign.flow import flows
 from attentest.foreign.proof import family
 from attentest.foreign.roads import TransformerReading, inputs_of, looked_up
 from attentest.foreign.transformer import TransformerModel
+from attentest.foreign.words import ROW, THROUGH_LAYERS
 from attentest.model.batch import Batch
 from attentest.model.networks.decoder import distribution
+from attentest.model.seam import Reading
 from attentest.refusal import Refusal, look_up
 
 PerPlace = Float[Tensor, "batch place"]
 PerUnit = Float[Tensor, "batch unit"]
 Joined = Float[Tensor, "layer batch place place"]
-THROUGH_LAYERS = ("rollout", "flow")  # made of all heads of several layers
 
 
 def attention_map(model: TransformerModel, batch: Batch, kind: str) -> PerUnit:
@@ -34,10 +35,10 @@ def attention_map(model: TransformerModel, batch: Batch, kind: str) -> PerUnit:
     return map_of(model, model.read(batch), kind)
 
 
-def map_of(model: TransformerModel, reading: TransformerReading, kind: str) -> PerUnit:
+def map_of(model: TransformerModel, reading: Reading, kind: str) -> PerUnit:
     """The map of this kind under the vectors of a reading; NaN where a text has nothing to share out."""
     check_kind(model, kind)
-    found = KINDS[kind](model, reading)
+    found = KINDS[kind](model, TransformerReading.of(reading))
     return torch.where(reading.mask, found / found.sum(1, keepdim=True), 0.0)
 
 
@@ -52,7 +53,7 @@ def check_kind(model: TransformerModel, kind: str) -> None:
 
 def row(model: TransformerModel, reading: TransformerReading) -> PerUnit:
     """The deciding row of the chosen layer: one head's, or the mean over heads."""
-    return reading.weights if model.head is not None else reading.weights.mean(1)
+    return reading.base.weights if model.head is not None else reading.base.weights.mean(1)
 
 
 def rollout(model: TransformerModel, reading: TransformerReading) -> PerUnit:
@@ -88,16 +89,16 @@ def value_norm(model: TransformerModel, reading: TransformerReading) -> PerUnit:
 def gradient(model: TransformerModel, reading: TransformerReading) -> PerUnit:
     """|weight x derivative of the likeliest class's probability|, summed over heads."""
     with torch.enable_grad():
-        given = reading.weights.detach().requires_grad_()
+        given = reading.base.weights.detach().requires_grad_()
         # In double precision, where what is left beside a sure answer does not round to nothing.
-        likeliest = distribution(model.decide(reading, given).double()).amax(-1)
+        likeliest = distribution(model.decide(reading.base, given).double()).amax(-1)
         (slope,) = torch.autograd.grad(likeliest.sum(), given)
     found = (slope * given.detach()).abs()
     return found if model.head is not None else found.sum(1)
 
 
 KINDS: dict[str, Callable[[TransformerModel, TransformerReading], PerUnit]] = {
-    "row": row,
+    ROW: row,
     "rollout": rollout,
     "flow": flow,
     "value-norm": value_norm,
@@ -113,11 +114,11 @@ def _joined(model: TransformerModel, reading: TransformerReading) -> Joined:
         if call.number <= model.layer:
             kept.append(call.weights.mean(1))
 
-    laid = model.laid(reading.batch)
+    laid = model.laid(reading.base.batch)
     with (
         torch.no_grad(),
         watching(model.transformer, keep, model.proof.road),
-        looked_up(model.tables, laid, reading.embeddings),
+        looked_up(model.tables, laid, reading.base.embeddings),
     ):
         model.transformer(**inputs_of(model.transformer, laid, typed=model.typed))
     maps = torch.stack(kept)
@@ -131,7 +132,7 @@ def _of_head(model: TransformerModel, heads: Float[Tensor, "batch head place"]) 
 def _per_unit(reading: TransformerReading, places: PerPlace) -> PerUnit:
     """Sub-words merged to words; what is no unit is left out."""
     inside = places.masked_fill(reading.unit < 0, 0.0)
-    return places.new_zeros(reading.mask.shape).scatter_add(1, reading.unit.clamp_min(0), inside)
+    return places.new_zeros(reading.base.mask.shape).scatter_add(1, reading.unit.clamp_min(0), inside)
 
 
 def _unknown(model: TransformerModel, what: str, got: str) -> Refusal:

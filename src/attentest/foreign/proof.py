@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -39,6 +39,7 @@ BY_HOOK = ("deberta-v2", "xlnet")
 ACROSS = ("EncDecAttention", "encoder_attn", "crossattention")  # what libraries call attention across stacks
 
 
+@final
 @dataclass(frozen=True)
 class Proof:
     """By which road a model's attention can be replaced, and where: one path for every call, in order."""

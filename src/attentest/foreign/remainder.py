@@ -10,7 +10,7 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, final
 
 from torch import Tensor, nn
 
@@ -19,6 +19,7 @@ from attentest.foreign.editing import NAME, WATCH
 ENTERING: ContextVar[Tensor | None] = ContextVar("attentest_entering", default=None)
 
 
+@final
 class Entrance(nn.Module):
     """A layer that takes over from nobody: the first time in a pass, its states are those at the door."""
 

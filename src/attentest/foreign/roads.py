@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
-from typing import Any
+from typing import Any, final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -32,10 +32,12 @@ Answers = Float[Tensor, "batch variant class"]
 FLOATS = 32_000_000  # numbers held at a time, some 128 megabytes
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
-class TransformerReading(Reading):
-    """A reading that a transformer can take up again: every field has one row a text."""
+class TransformerReading:
+    """A reading, and what a transformer keeps of its pass to take it up again: one row a text each."""
 
+    base: Reading
     ids: Int[Tensor, "batch place"]
     types: Int[Tensor, "batch place"]
     present: Bool[Tensor, "batch place"]
@@ -45,6 +47,12 @@ class TransformerReading(Reading):
     row: Float[Tensor, "batch head place"]
     entered: Float[Tensor, "batch place states"] | None = None  # the states before the chosen layer
     carried: Float[Tensor, "batch head place each"] | None = None  # the values its attention weighs
+
+    @classmethod
+    def of(cls, reading: Reading) -> TransformerReading:
+        """What a reading of a transformer kept."""
+        assert "row" in reading.kept, "only a reading of this model can be taken up again"
+        return cls(base=reading, **reading.kept)
 
 
 def inputs_of(model: nn.Module, laid: Layout, *, typed: bool) -> dict[str, Any]:
@@ -148,6 +156,7 @@ def _placed(reading: TransformerReading, rows: Rows, number: int) -> Edit:
     return placed
 
 
+@final
 class Whole(AbstractRoad):
     """Every variant from the beginning: always there, and the measure of the others."""
 
@@ -156,7 +165,7 @@ class Whole(AbstractRoad):
     def some(self, reading: TransformerReading, rows: Rows) -> Answers:
         """The whole model, as often as there are variants."""
         count = rows.shape[1]
-        laid, embeddings = _laid(reading, count), reading.embeddings.repeat_interleave(count, dim=0)
+        laid, embeddings = _laid(reading, count), reading.base.embeddings.repeat_interleave(count, dim=0)
         edit = _placed(reading, rows, self.proof.layers[self.layer])
         with watching(self.model, edit, self.proof.road) as watch, looked_up(self.tables, laid, embeddings):
             logits = self.model(**inputs_of(self.model, laid, typed=self.typed)).logits
@@ -179,6 +188,7 @@ class AbstractRemaining(AbstractRoad):
             return self.left(**inputs_of(self.model, laid, typed=self.typed)).logits
 
 
+@final
 class Suffix(AbstractRemaining):
     """From the changed layer on, on all positions."""
 
@@ -193,6 +203,7 @@ class Suffix(AbstractRemaining):
         return logits.unflatten(0, (-1, count))
 
 
+@final
 class LastRow(AbstractRemaining):
     """The last layer on the deciding position alone: to it, the text is what attention brings."""
 

@@ -8,6 +8,7 @@ as the model did, so that giving the weights back gives the row back.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -20,6 +21,7 @@ Row = Float[Tensor, "batch head place"]
 Units = Int[Tensor, "batch place"]  # the unit each place belongs to, -1 where it is none
 
 
+@final
 @dataclass(frozen=True)
 class Portions:
     """A row, divided: each unit's sum, their mass, and every place's portion of its unit."""

@@ -10,21 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from jaxtyping import Bool, Int
 
 from attentest.corpus.example import Example
 from attentest.corpus.raw_text import Span, query_text, text_and_spans
-from attentest.foreign.foreign_model import label_numbers
 from attentest.foreign.text import Frame
-from attentest.model.batch import IndexedSplit
+from attentest.model.batch import AbstractSplit, marked_words
+from attentest.model.seam import label_numbers
 from attentest.refusal import Refusal
 
 Numbers = Int[np.ndarray, " token"]
 
 
+@final
 @dataclass(frozen=True)
 class EncodedText:
     """The token ids of an example without the marks, the unit of each token, and the unit of each word."""
@@ -93,7 +94,8 @@ def _need_frame(example: Example, frame: Frame, ids: list[int], own: list[int], 
         )
 
 
-class TokenisedSplit(IndexedSplit):
+@final
+class TokenisedSplit(AbstractSplit):
     """Examples as the token ids of a Hugging Face tokenizer: the same batches as from a vocabulary."""
 
     def __init__(
@@ -119,13 +121,12 @@ class TokenisedSplit(IndexedSplit):
         self.lengths = np.array([len(ids) for ids in self.tokens])
         self.labels = label_numbers(examples, labels)
         self.sentences = [np.array(units, dtype=np.int64) for _, units in cut] if words else None
-        self.possible = None
         self.by_word = words and not marked
 
     def rationale(self, row: int) -> Bool[np.ndarray, " unit"]:
         """Which units of a text hold a word that somebody marked; empty where marks count other words."""
         if not self.by_word:
-            return super().rationale(row)
+            return marked_words(self.examples[row])
         of_words = np.array(self.encoded[row].words)
         if len(of_words) != len(self.examples[row].tokens):
             return np.zeros(0, dtype=bool)

@@ -8,7 +8,7 @@ each token, as it numbers the sentence of each word in a hierarchy: units that a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, final
 
 import torch
 from jaxtyping import Bool, Int
@@ -20,6 +20,7 @@ PROBE = "a"  # anything that a tokenizer takes for text
 Placed = Int[Tensor, "batch place"]
 
 
+@final
 @dataclass(frozen=True)
 class Layout:
     """Where everything stands: the model's input, and which token of the batch each place holds, or -1."""
@@ -30,6 +31,7 @@ class Layout:
     token: Placed
 
 
+@final
 @dataclass(frozen=True)
 class Part:
     """Marks in a row, and the types of their places."""
@@ -38,6 +40,7 @@ class Part:
     types: tuple[int, ...] = ()
 
 
+@final
 @dataclass(frozen=True)
 class Frame:
     """What a tokenizer puts before, between and behind, the types it gives to texts, and where it pads."""

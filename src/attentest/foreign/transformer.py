@@ -7,17 +7,19 @@ mean is for rankings and distances only.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, final
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from attentest.corpus.example import Example
 from attentest.foreign.editing import Call, watching
-from attentest.foreign.foreign_model import ForeignModel, Outside, Variants
+from attentest.foreign.foreign_model import AbstractForeignModel, Variants
+from attentest.foreign.probe import longest_text, probe_of, tables_of
 from attentest.foreign.proof import family, proven
 from attentest.foreign.remainder import overheard, stack_of
 from attentest.foreign.roads import (
@@ -31,8 +33,10 @@ from attentest.foreign.roads import (
 from attentest.foreign.rows import Portions, units_of
 from attentest.foreign.split import TokenisedSplit
 from attentest.foreign.text import Frame, Layout
+from attentest.foreign.words import ROW, in_words
 from attentest.model.batch import Batch
-from attentest.model.seam import Reading
+from attentest.model.constructions import TRANSFORMER
+from attentest.model.seam import Capabilities, LayeredModel, Origin, Reading
 from attentest.refusal import Refusal
 from attentest.shapes import Embedded
 
@@ -41,7 +45,8 @@ CLOSE = 1e-4  # how near a faster road must come to the whole one, relative to t
 CANNOT = (RuntimeError, ValueError, TypeError, AttributeError, IndexError, KeyError)
 
 
-class TransformerModel(ForeignModel):
+@final
+class TransformerModel(AbstractForeignModel, LayeredModel):
     """A sequence classifier and its tokenizer, with one of its attentions under test.
 
     `layer` counts from 0 or backwards from -1; of a model with a decoder, the layers are those in which the
@@ -59,10 +64,12 @@ class TransformerModel(ForeignModel):
         head: int | None = None,
         words: bool = True,
         special_tokens: bool = False,
+        origin: Origin | None = None,
     ) -> None:
-        tables = _tables(model)
+        tables = tables_of(model)
         super().__init__(tables[0], tuple(labels))
         self.transformer, self.tokenizer = model.eval(), tokenizer
+        self._origin, self._width = origin, 0
         self.words, self.special_tokens = words, special_tokens
         self.tables, self.typed = tables, "token_type_ids" in tokenizer.model_input_names
         self.frames = {pair: Frame.of(tokenizer, pair=pair) for pair in (False, True)}
@@ -73,7 +80,7 @@ class TransformerModel(ForeignModel):
                 needs="special_tokens=False",
                 way_out="What rests on them is then held as it is.",
             )
-        probe = _probe(tokenizer, tables[0].num_embeddings, self.device)
+        probe = probe_of(tokenizer, tables[0].num_embeddings, self.device)
         laid = self.frames[False].lay_out(probe)
         self.proof = proven(model, inputs_of(model, laid, typed=self.typed))
         self.layer = _counted("layer", layer, len(self.proof.layers), family(model))
@@ -81,8 +88,64 @@ class TransformerModel(ForeignModel):
         self.road: AbstractRoad = Whole(model, self.proof, self.layer, self.typed, self.tables)
         if head is not None:
             with torch.no_grad():
-                self.head = _counted("head", head, self.read(probe).row.shape[1], family(model))
+                heads = self.read(probe).kept["row"].shape[1]
+                self.head = _counted("head", head, heads, family(model))
         self.road = self._settled(probe)
+        self._capabilities = Capabilities(attention=self.in_words(ROW), kind=TRANSFORMER, layered=self)
+
+    @property
+    def width(self) -> int:
+        """The width of what a unit brings, all heads side by side."""
+        return self._width
+
+    @property
+    def origin(self) -> Origin | None:
+        """The configuration of a construction; None of any other transformer."""
+        return self._origin
+
+    @property
+    def layers(self) -> int:
+        """How many layers there are to choose among."""
+        return len(self.proof.layers)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Its row, of which layer and head can be chosen."""
+        return self._capabilities
+
+    def in_words(self, kind: str) -> str:
+        """Which attention of this kind it is, as a report says it."""
+        return in_words(
+            kind,
+            family=self.transformer.config.model_type,
+            layer=self.layer,
+            layers=self.layers,
+            head=self.head,
+            words=self.words,
+        )
+
+    def placed(self, layer: int, head: int | None) -> TransformerModel:
+        """The same transformer asked about another layer or head."""
+        return self._around(self.transformer, layer, head)
+
+    def drawn_anew(self) -> TransformerModel | None:
+        """Other parameters as the library draws them; None of a construction, which learnt nothing."""
+        if self._origin is not None:
+            return None
+        fresh = type(self.transformer)(copy.deepcopy(self.transformer.config))
+        fresh = fresh.to(device=self.device, dtype=self.transformer.dtype)
+        return self._around(fresh, self.layer, self.head)
+
+    def _around(self, model: Any, layer: int, head: int | None) -> TransformerModel:
+        return TransformerModel(
+            model,
+            self.tokenizer,
+            self.labels,
+            layer=layer,
+            head=head,
+            words=self.words,
+            special_tokens=self.special_tokens,
+        )
 
     @property
     def gathers(self) -> bool:
@@ -104,7 +167,7 @@ class TransformerModel(ForeignModel):
 
     def read(
         self, batch: Batch, *, embeddings: Embedded | None = None, rng: torch.Generator | None = None
-    ) -> TransformerReading:
+    ) -> Reading:
         """One pass of the model; the chosen layer's row is kept, and what it takes to go on from there."""
         if embeddings is None:
             embeddings = self.embedding(batch.tokens)
@@ -114,35 +177,42 @@ class TransformerModel(ForeignModel):
         row, entered, carried = self._pass(laid, embeddings, deciding)
         portions = Portions.of(row, unit, mask.shape[1])
         weights = portions.weights if self.head is None else portions.weights[:, self.head]
-        return TransformerReading(
+        kept = {
+            "ids": laid.ids,
+            "types": laid.types,
+            "present": laid.present,
+            "token": laid.token,
+            "unit": unit,
+            "deciding": deciding,
+            "row": row,
+            "entered": entered,
+            "carried": carried,
+        }
+        return Reading(
             batch=batch,
             embeddings=embeddings,
             hidden=_brought(portions, carried, laid, embeddings),
             scores=weights.clamp_min(torch.finfo(weights.dtype).tiny).log(),
             weights=weights,
             mask=mask,
-            ids=laid.ids,
-            types=laid.types,
-            present=laid.present,
-            token=laid.token,
-            unit=unit,
-            deciding=deciding,
-            row=row,
-            entered=entered,
-            carried=carried,
+            hidden_summed=carried is not None,
+            hidden_scored=False,
+            scored=entered,
+            scored_unit=unit,
+            kept={name: tensor for name, tensor in kept.items() if tensor is not None},
         )
 
     def answer(
         self, reading: Reading, weights: Variants, *, held: bool
     ) -> Float[Tensor, "batch variant class"]:
         """By the road that was settled on. Attention that is held is held whole: its marks' share, too."""
-        assert isinstance(reading, TransformerReading), "only a reading of this model can be taken up again"
-        row = reading.row.detach() if held else reading.row
-        portions = Portions.of(row, reading.unit, reading.mask.shape[1])
+        kept = TransformerReading.of(reading)
+        row = kept.row.detach() if held else kept.row
+        portions = Portions.of(row, kept.unit, reading.mask.shape[1])
         heads = torch.arange(row.shape[1], device=row.device)
         chosen = heads >= 0 if self.head is None else heads == self.head
         given = weights if self.head is None else weights[:, :, None].expand(-1, -1, len(heads), -1)
-        return self.road.logits(reading, portions.rows(given, chosen))
+        return self.road.logits(kept, portions.rows(given, chosen))
 
     def laid(self, batch: Batch) -> Layout:
         """The batch as the model reads it, marks and padding included."""
@@ -176,7 +246,7 @@ class TransformerModel(ForeignModel):
         """The fastest road that ends where the whole one does, under attention that is not its own."""
         settings = self.transformer, self.proof, self.layer, self.typed, self.tables
         whole, reading = self.road, self.read(probe)
-        self.encoder = Outside(reading.hidden.shape[2])  # type: ignore[assignment]
+        self._width = reading.hidden.shape[2]
         self._need_own_answer(reading, probe)
         given = reading.weights.flip(-1).masked_fill(reading.weights == 0, 0.0)
         wanted = self.decide(reading, given)
@@ -187,7 +257,7 @@ class TransformerModel(ForeignModel):
                     return self.road
         return whole
 
-    def _need_own_answer(self, reading: TransformerReading, probe: Batch) -> None:
+    def _need_own_answer(self, reading: Reading, probe: Batch) -> None:
         """Vectors looked up by us and a row put back by us must lead where the model goes by itself."""
         own = self.transformer(**inputs_of(self.transformer, self.laid(probe), typed=self.typed)).logits
         if not torch.allclose(self.decide(reading), own, rtol=CLOSE, atol=CLOSE):
@@ -208,13 +278,6 @@ def _brought(portions: Portions, carried: Tensor | None, laid: Layout, embedding
     return Portions.of(mean, portions.unit, portions.sums.shape[2]).brought(embeddings.gather(1, at)[:, None])
 
 
-def _tables(model: Any) -> list[nn.Embedding]:
-    """The look-ups of words: a model of two stacks has one for each, with one matrix."""
-    own = model.get_input_embeddings()
-    tied = [m for m in model.modules() if isinstance(m, nn.Embedding) and m.weight is own.weight]
-    return sorted(tied, key=lambda table: table is own)  # what is shared is called by its shares, if any
-
-
 def _counted(what: str, number: int, count: int, of: str) -> int:
     """A place counted from 0 or backwards from -1, as one from 0."""
     if not -count <= number < count:
@@ -225,30 +288,3 @@ def _counted(what: str, number: int, count: int, of: str) -> int:
             way_out=f"The first {what} is 0, the last -1.",
         )
     return number % count
-
-
-def _probe(tokenizer: Any, rows: int, device: torch.device) -> Batch:
-    """Texts of several lengths out of the tokenizer's own words, so that padding is there to go wrong."""
-    special = set(tokenizer.all_special_ids)
-    words = [n for n in sorted(tokenizer.get_vocab().values()) if n not in special and n < rows]
-    drawn = torch.randint(len(words), (3, 7), generator=torch.Generator().manual_seed(0))
-    mask = torch.arange(7) < torch.tensor([[7], [4], [5]])
-    return Batch(
-        ids=("0", "1", "2"),
-        tokens=torch.tensor(words)[drawn].masked_fill(~mask, 0),
-        mask=mask,
-        labels=torch.zeros(3, dtype=torch.long),
-        sentences=torch.arange(7).expand(3, -1).masked_fill(~mask, 0),
-    ).to(device)
-
-
-def longest_text(model: Any, tokenizer: Any) -> int:
-    """The places the model has positions for; a table that counts from its padding has fewer than rows."""
-    positions = getattr(model.config, "max_position_embeddings", None)
-    most = int(tokenizer.model_max_length)
-    if positions is None or positions < 0:
-        return most
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
-            positions = min(positions, module.num_embeddings - module.padding_idx - 1)
-    return min(most, positions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import final
 
 import altair as alt
 
@@ -15,6 +16,7 @@ from attentest.studies.recipe import Study
 Draw = Callable[[Sequence[GridPoint], str], alt.LayerChart]
 
 
+@final
 @dataclass(frozen=True)
 class Across:
     """One kind of figure over models: the experiment it is drawn from, its words, and who draws it."""

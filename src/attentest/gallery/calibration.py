@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from typing import Any, final
 
 import pandas as pd
 
@@ -28,6 +28,7 @@ ROWS = "rows.parquet"
 Files = dict[str, str]
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class CalibrationPage:
     """The tables and figures, and the audits that they come from."""
@@ -43,6 +44,7 @@ class CalibrationPage:
     downloads: Sequence[str]
 
 
+@final
 @dataclass(frozen=True)
 class _Audits:
     """The calibration audits of a store whose descriptions were read already."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import pandas as pd
@@ -44,6 +45,7 @@ def effects(ablated: pd.DataFrame) -> Mapping[str, Effects]:
     return told
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Examples:
     """The texts of the trained model of one seed, by id, each with label, prediction and numbers."""

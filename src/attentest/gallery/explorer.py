@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,7 @@ NO_ROWS = "The store holds no rows of this model's texts."
 PRIVATE = "Texts of this corpus need credentials: they are on no page unless --include-text asks for it."
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Words:
     """The test texts of one corpus: in which order, and where each shard begins."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 from attentest.compare.stored import LISTED, Stored, StoredFinding
 from attentest.compare.verdicts import asks_for
@@ -91,6 +91,7 @@ def _order(finding: StoredFinding) -> tuple[str, ...]:
     return (*point, canonical(config["model"]), config["experiment"], config["mode"], finding.cell.key)
 
 
+@final
 class _Exporter:
     """Describes each cell once, however many findings rest on it."""
 

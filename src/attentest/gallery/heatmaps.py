@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
+from typing import final
 
 from attentest.notebook import harmless, number
 from attentest.refusal import Refusal
@@ -22,6 +23,7 @@ NO_TOKEN = "∅"  # an empty token would be invisible, and its weight with it
 EMPTY, NOT_THERE = "a text without tokens", "not looked for"
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Strip:
     """One attention over a text, and what it does: the change of output and the JSD from the original."""

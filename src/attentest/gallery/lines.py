@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 from attentest.compare.points import GridPoint
 from attentest.compare.stored import StoredFinding
@@ -22,6 +22,7 @@ MAIN = {
 SEARCHED = "emax-jsd-last"
 
 
+@final
 @dataclass(frozen=True)
 class Line:
     """One finding: its fields by name, and the card of its measure, if there is one."""
@@ -49,6 +50,7 @@ class Line:
         return math.isfinite(self.finding["estimate"])
 
 
+@final
 @dataclass(frozen=True)
 class Lines:
     """The findings of a cell: those to read first, and the others."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 from attentest.compare.formats import Table
 from attentest.compare.points import GridPoint
@@ -16,6 +16,7 @@ from attentest.statistics.card import Card
 from attentest.studies.recipe import Study
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class HeatMaps:
     """Texts under several attentions as HTML, or why there are none."""
@@ -24,6 +25,7 @@ class HeatMaps:
     missing: str = ""
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Section:
     """One finding cell on the page of its grid point."""
@@ -39,6 +41,7 @@ class Section:
     command: str  # the study that makes it; empty where no study is known to
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Glance:
     """An experiment in one line: its statistic, and what that says beside its null."""
@@ -49,6 +52,7 @@ class Glance:
     reading: str
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class PointPage:
     """One grid point: what was measured, drawn and judged."""
@@ -63,6 +67,7 @@ class PointPage:
     not_run: Sequence[str]
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class ExplorerPage:
     """The texts of a model, seed by seed; what they are is in its shards."""
@@ -76,6 +81,7 @@ class ExplorerPage:
     commands: Sequence[str]
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class ComparePage:
     """Two models, seeds or studies, chosen on the page."""
@@ -83,6 +89,7 @@ class ComparePage:
     shard: str
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class CorpusEntry:
     """One corpus that can be named, whether the store holds it or not."""
@@ -95,6 +102,7 @@ class CorpusEntry:
     counts: str  # texts by split, as the store has them
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class ExperimentEntry:
     """One experiment: where it was published, and what it cost here."""
@@ -108,6 +116,7 @@ class ExperimentEntry:
     seconds: float  # a model, on average; NaN where none was observed
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class CellEntry:
     """One finding cell: what a page prints, and how to make it again."""
@@ -120,6 +129,7 @@ class CellEntry:
     command: str
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class CataloguePage:
     """What there is, where it comes from, what it cost, how each number was made."""
@@ -131,6 +141,7 @@ class CataloguePage:
     version: str
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class ModelRow:
     """One grid point in the overview of its corpus."""
@@ -140,6 +151,7 @@ class ModelRow:
     numbers: Sequence[Line | None]
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class CorpusOverview:
     """The models of one corpus and their main numbers."""
@@ -151,6 +163,7 @@ class CorpusOverview:
     picture: str
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class ClaimTable:
     """One claim: its words and rules, and its verdicts by corpus and model."""
@@ -168,6 +181,7 @@ class ClaimTable:
     because: str
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
     """A figure on the page of a model: the file, or why it could not be drawn."""
@@ -181,6 +195,7 @@ class Drawn:
     missing: str
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class FigureTable:
     """One kind of figure over the grid of a study."""
@@ -200,6 +215,7 @@ class FigureTable:
         )
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class StudyPage:
     """One study: its claims, and its published numbers beside ours."""
@@ -228,6 +244,7 @@ class StudyPage:
         return sum(sum(claim.counts.values()) for claim in self.claims)
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class IndexPage:
     """The overview of a store."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import altair as alt
 import pandas as pd
@@ -23,6 +23,7 @@ COLOURED = 3  # classes: of more, the histograms would hide each other
 SIZE = re.compile(r'<svg[^>]* width="([\d.]+)" height="([\d.]+)"')
 
 
+@final
 @dataclass(frozen=True)
 class Picture:
     """A figure of a page: the file and what it shows, or why there is none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import final
 
 import pandas as pd
 
@@ -10,6 +11,7 @@ from attentest.compare.points import GridPoint
 from attentest.compare.stored import StoredFinding
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class PointRows:
     """What was observed at one grid point, by finding; dropped with its page, since rows are large."""

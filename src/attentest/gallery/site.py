@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import resources
 from itertools import groupby
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -51,6 +51,7 @@ FOUND = "attention found by the published search (JSD)"
 Watch = Callable[[int, int], None]  # how many models and studies have their pages, of how many
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """What a report is to be made of, beside the store itself."""
@@ -221,6 +222,7 @@ def _numbers(rows: Sequence[ModelRow], measures: Collection[str]) -> list[MainNu
     ]
 
 
+@final
 class _Writer:
     """Fills templates; every value on a page passes through `_clean` and is then escaped."""
 

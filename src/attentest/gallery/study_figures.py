@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, final
 
 from attentest.compare.points import GridPoint, in_words
 from attentest.compare.verdicts import asks_for
@@ -20,6 +20,7 @@ from attentest.studies.recipe import Step, Study
 HEAT_MAPS = "heat-map"
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Lacking:
     """What is known of what is not here."""
@@ -35,6 +36,7 @@ class Lacking:
         return "not run" if error is None else f"failed: {error}"
 
 
+@final
 @dataclass(eq=False)
 class Album:
     """The figures and heat maps of every model's page, as they are made."""

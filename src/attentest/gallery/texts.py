@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import pandas as pd
 
@@ -18,6 +18,7 @@ OWN, SEARCH, EXACT = "the model's attention", "found by the search", "furthest w
 FOLDED = 12  # words in a row that no attention weighs are folded away
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class ShownText:
     """One text under several attentions."""

@@ -21,14 +21,14 @@ from torch import Tensor
 from attentest.corpus.example import Example
 from attentest.corpus.vocabulary import UNK
 from attentest.evidence.adversary.strongest import strongest_adversary
-from attentest.evidence.erasure.leave_one_out import FAST, leave_one_out
+from attentest.evidence.erasure.leave_one_out import fastest, leave_one_out
 from attentest.evidence.importances.gradient import gradients
 from attentest.experiments.adversary.conclude import MAIN
 from attentest.live.session import LONGEST, LoadedModel, units_of
 from attentest.model.divergence import jensen_shannon, total_variation
 from attentest.model.networks.decoder import distribution
 from attentest.model.networks.hierarchy import Hierarchical
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Network, Reading
 from attentest.refusal import Refusal
 from attentest.store.cell import short
 from attentest.store.store import Store
@@ -136,15 +136,15 @@ def _read(opened: LoadedModel, example: Example, reading: Reading, epsilon: floa
     }
 
 
-def _answer(model: AttentionModel, output: Tensor) -> Document:
+def _answer(model: Network, output: Tensor) -> Document:
     """What the model says, of the first text of a batch."""
     predicted = model.labels[int(output[0].argmax())]
     return {"labels": list(model.labels), "probabilities": _numbers(output[0]), "predicted": predicted}
 
 
-def _left_out(model: AttentionModel, reading: Reading) -> tuple[list[float | None] | None, str]:
+def _left_out(model: Network, reading: Reading) -> tuple[list[float | None] | None, str]:
     """Leave-one-out, or None and why it was not done."""
-    road = next((name for kind, name in FAST.items() if isinstance(model.encoder, kind)), "whole")
+    road = fastest(model)
     tokens = int(reading.batch.mask.sum())
     if tokens > PATIENCE[road]:
         said = (
@@ -209,7 +209,7 @@ def _about_words(tokens: Sequence[str], known: Sequence[bool]) -> str:
     return f"{said}, which reads all of them as one word: {named}."
 
 
-def _about_units(model: AttentionModel, units: Sequence[Sequence[int]]) -> str:
+def _about_units(model: Network, units: Sequence[Sequence[int]]) -> str:
     if isinstance(model.encoder, Hierarchical):
         return "This model attends to sentences: each has one weight."
     if model.attention is None:

@@ -18,7 +18,7 @@ from attentest.corpus.example import Example
 from attentest.corpus.preparation import Preparation, prepare_one
 from attentest.model.batch import Batch, IndexedSplit, sentence_numbers
 from attentest.model.networks.hierarchy import Hierarchical
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Network, Reading, network_of
 from attentest.refusal import Refusal
 from attentest.store.store import Store
 
@@ -37,9 +37,9 @@ class LoadedModel:
     readings: OrderedDict[tuple[str, str | None], Reading] = field(default_factory=OrderedDict)
 
     @cached_property
-    def model(self) -> AttentionModel:
+    def model(self) -> Network:
         """The model, loaded when it is first asked."""
-        return load_model(self.store, self.key, "cpu")
+        return network_of(load_model(self.store, self.key, "cpu"), "texts that are typed")
 
     @cached_property
     def preparation(self) -> Preparation | None:
@@ -86,7 +86,7 @@ class LoadedModel:
             self.readings.popitem(last=False)
 
 
-def units_of(model: AttentionModel, example: Example) -> list[list[int]]:
+def units_of(model: Network, example: Example) -> list[list[int]]:
     """The places of the words that each unit of attention is made of."""
     places = list(range(len(example.tokens)))
     if isinstance(model.encoder, Hierarchical):
@@ -110,7 +110,7 @@ def _check_length(what: str, tokens: int) -> None:
         )
 
 
-def _check_query(model: AttentionModel, query: str | None) -> None:
+def _check_query(model: Network, query: str | None) -> None:
     if (query is not None) == (model.query_encoder is not None):
         return
     asked = model.query_encoder is not None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from attentest.corpus.example import Example
 from attentest.corpus.vocabulary import PAD, Vocabulary
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Batch:
     """What a model reads. Markers are not here: the model frames the text itself, so units are tokens."""
@@ -55,32 +57,23 @@ def sentence_numbers(example: Example) -> np.ndarray:
     return begins.cumsum()
 
 
-class IndexedSplit:
-    """Examples with their words numbered once."""
+class AbstractSplit(ABC):
+    """Examples with their words numbered once, by whatever numbers them."""
 
-    def __init__(self, examples: Sequence[Example], vocabulary: Vocabulary, labels: Sequence[str]) -> None:
-        self.examples = examples
-        self.tokens = [vocabulary.numbers(example.tokens) for example in examples]
-        self.queries = [vocabulary.numbers(e.query) for e in examples if e.query is not None]
-        self.lengths = np.array([len(tokens) for tokens in self.tokens])
-        number = {label: n for n, label in enumerate(labels)}
-        self.labels = np.array([number[example.label] for example in examples])
-        self.sentences = None
-        if any(example.sentences is not None for example in examples):
-            self.sentences = [sentence_numbers(example) for example in examples]
-        self.possible = None
-        if any(example.candidates is not None for example in examples):
-            self.possible = np.array(
-                [[e.candidates is None or name in e.candidates for name in labels] for e in examples]
-            )
+    examples: Sequence[Example]
+    tokens: list[Int[np.ndarray, " token"]]
+    queries: list[Int[np.ndarray, " word"]]
+    lengths: Int[np.ndarray, " text"]
+    labels: Int[np.ndarray, " text"]
+    sentences: list[Int[np.ndarray, " token"]] | None = None
+    possible: Bool[np.ndarray, "text label"] | None = None
 
     def __len__(self) -> int:
         return len(self.examples)
 
+    @abstractmethod
     def rationale(self, row: int) -> Bool[np.ndarray, " unit"]:
-        """Which words of a text somebody marked."""
-        example = self.examples[row]
-        return np.isin(np.arange(len(example.tokens)), example.rationale or ())
+        """Which units of a text somebody marked."""
 
     def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
         """These rows, padded to the longest of them."""
@@ -96,6 +89,34 @@ class IndexedSplit:
             answers=None if self.possible is None else torch.from_numpy(self.possible[rows]),
             sentences=None if self.sentences is None else padded([self.sentences[row] for row in rows])[0],
         )
+
+
+def marked_words(example: Example) -> Bool[np.ndarray, " word"]:
+    """Which words of a text somebody marked."""
+    return np.isin(np.arange(len(example.tokens)), example.rationale or ())
+
+
+@final
+class IndexedSplit(AbstractSplit):
+    """Examples numbered by a vocabulary."""
+
+    def __init__(self, examples: Sequence[Example], vocabulary: Vocabulary, labels: Sequence[str]) -> None:
+        self.examples = examples
+        self.tokens = [vocabulary.numbers(example.tokens) for example in examples]
+        self.queries = [vocabulary.numbers(e.query) for e in examples if e.query is not None]
+        self.lengths = np.array([len(tokens) for tokens in self.tokens])
+        number = {label: n for n, label in enumerate(labels)}
+        self.labels = np.array([number[example.label] for example in examples])
+        if any(example.sentences is not None for example in examples):
+            self.sentences = [sentence_numbers(example) for example in examples]
+        if any(example.candidates is not None for example in examples):
+            self.possible = np.array(
+                [[e.candidates is None or name in e.candidates for name in labels] for e in examples]
+            )
+
+    def rationale(self, row: int) -> Bool[np.ndarray, " unit"]:
+        """Which words of a text somebody marked."""
+        return marked_words(self.examples[row])
 
 
 def buckets(

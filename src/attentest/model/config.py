@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, final
 
 from attentest.corpus.marks import RATIONALE, vocabulary_of
 from attentest.model.catalogue import ENCODERS
@@ -18,6 +18,7 @@ from attentest.model.networks.projection import Projection
 from attentest.refusal import Refusal, look_up
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
     """The grid point, the seed, and how to train. None means: as the corpus's family does (`resolved`)."""

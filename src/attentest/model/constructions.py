@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import final
 
 from attentest.model.networks.constructed_rule import Lexicon, Rule
 from attentest.refusal import Refusal, look_up
@@ -20,6 +21,7 @@ POINTS, DEPENDS = 0.8, 0.2  # the least tau of a pointer, the least change of ou
 OF_WORD = frozenset({"right", "least", "word", "norm", "loud", "uniform"})  # scores that need no other word
 
 
+@final
 @dataclass(frozen=True)
 class Construction:
     """Which words count, how they are weighed, and what units say."""
@@ -43,6 +45,7 @@ class Construction:
         return self.states in ("own", "previous")
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Knobs:
     """What may be turned: how decided the output is, how soft attention is, how noisy its scores are."""
@@ -63,6 +66,7 @@ class Knobs:
                 )
 
 
+@final
 @dataclass(frozen=True)
 class Constructed:
     """A name as it stands in a configuration: which construction, and its knobs."""

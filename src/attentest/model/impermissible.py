@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import final
 
 import torch
 from jaxtyping import Float
@@ -18,6 +19,7 @@ LEAST = 1e-6  # of the permissible mass: a text whose every word is impermissibl
 Attended = Float[Tensor, "batch token"]
 
 
+@final
 class Impermissible:
     """`-factor * ln(1 - a.m)` of every text, m its impermissible tokens; a text without any adds 0."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from typing import final
 
 from attentest.model.networks.log_odds import LOG_ODDS  # plus FACTOR * JSD(attention, log-odds attention)
 from attentest.refusal import Refusal
@@ -22,6 +23,7 @@ FORMS = {
 }
 
 
+@final
 @dataclass(frozen=True)
 class Loss:
     """A loss, read: its name, its factor, and what it is about (a model's key or name, or words)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import final
 
 from attentest.corpus.word2vec import width_of
 from attentest.model.config import ModelConfig
@@ -13,6 +14,7 @@ from attentest.model.networks.log_odds import LOG_ODDS
 from attentest.refusal import Refusal, look_up
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
     """The settings of one family; a configuration's open settings are taken from here."""

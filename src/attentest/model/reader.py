@@ -9,15 +9,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attentest.model.batch import IndexedSplit, buckets
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.batch import AbstractSplit, buckets
+from attentest.model.seam import Model, Reading
 
 # Enough texts that products are large, few enough tokens that 400-token texts stay within memory.
 TEXTS, TOKENS = 128, 16_384
 
 
 def readings(
-    model: AttentionModel, split: IndexedSplit, among: Collection[int] | None = None
+    model: Model, split: AbstractSplit, among: Collection[int] | None = None
 ) -> Iterator[tuple[np.ndarray, Reading]]:
     """Every batch of the split, or of some rows `among` it, with the rows it holds.
 
@@ -33,7 +33,7 @@ def readings(
 
 
 @torch.no_grad()
-def split_logits(model: AttentionModel, split: IndexedSplit) -> Float[Tensor, "text class"]:
+def split_logits(model: Model, split: AbstractSplit) -> Float[Tensor, "text class"]:
     """The logits of every text, in the order of the examples."""
     order, logits = [], []
     for rows, reading in readings(model, split):

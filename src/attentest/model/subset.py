@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields, replace
 
 import torch
@@ -31,15 +32,10 @@ def selected(reading: Reading, texts: Texts) -> Reading:
         query=None if reading.query is None else reading.query[texts],
         values=None if reading.values is None else reading.values[texts, :units],
         inner=None,
-        **_of_its_own(reading, texts),
+        scored=None if reading.scored is None else reading.scored[texts],
+        scored_unit=None if reading.scored_unit is None else reading.scored_unit[texts],
+        kept={name: tensor[texts] for name, tensor in reading.kept.items()},
     )
-
-
-def _of_its_own(reading: Reading, texts: Texts) -> dict[str, Tensor]:
-    """What a foreign model keeps in its readings besides: tensors with one row a text."""
-    own = {field.name for field in fields(reading)} - {field.name for field in fields(Reading)}
-    kept = {name: getattr(reading, name) for name in sorted(own)}
-    return {name: tensor[texts] for name, tensor in kept.items() if tensor is not None}
 
 
 def selected_batch(batch: Batch, texts: Texts, tokens: int) -> Batch:
@@ -54,3 +50,18 @@ def selected_batch(batch: Batch, texts: Texts, tokens: int) -> Batch:
         answers=None if batch.answers is None else batch.answers[texts],
         sentences=None if batch.sentences is None else batch.sentences[texts, :tokens],
     )
+
+
+def in_parts(reading: Reading, size: int) -> Iterator[tuple[slice, Reading]]:
+    """The reading, some texts at a time; every field but the bias has one row a text."""
+    for begun in range(0, len(reading.weights), size):
+        rows = slice(begun, begun + size)
+        batch = replace(reading.batch, ids=reading.batch.ids[rows], **_cut(reading.batch, rows))
+        kept = {name: tensor[rows].detach() for name, tensor in reading.kept.items()}
+        own = _cut(reading, rows, but=("bias",))
+        yield rows, replace(reading, batch=batch, kept=kept, **own)  # type: ignore[arg-type]
+
+
+def _cut(held: object, rows: slice, but: tuple[str, ...] = ()) -> dict[str, Tensor]:
+    tensors = {field.name: getattr(held, field.name) for field in fields(held)}  # type: ignore[arg-type]
+    return {n: t[rows].detach() for n, t in tensors.items() if isinstance(t, Tensor) and n not in but}

@@ -10,16 +10,15 @@ from attentest.corpus.anonymised import anonymised
 from attentest.corpus.example import Corpus, Split
 from attentest.model.batch import IndexedSplit
 from attentest.model.reader import readings
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import Model
 
 
 @torch.no_grad()
-def text_rows(
-    model: AttentionModel, corpus: Corpus, split: Split, *, scores: bool = False
-) -> list[dict[str, Any]]:
+def text_rows(model: Model, corpus: Corpus, split: Split, *, scores: bool = False) -> list[dict[str, Any]]:
     """id, split, label, logits, weights (and scores): one row a text, in the order of the split, unpadded."""
-    examples = anonymised(corpus, model.config.omit).splits()[split]
-    indexed = IndexedSplit(examples, model.vocabulary, corpus.labels)
+    assert model.origin is not None, "only a model that was made from a corpus is asked about its splits"
+    examples = anonymised(corpus, model.origin.config.omit).splits()[split]
+    indexed = IndexedSplit(examples, model.origin.vocabulary, corpus.labels)
     found: dict[int, dict[str, Any]] = {}
     for rows, reading in readings(model, indexed):
         logits = model.decide(reading).cpu().numpy()

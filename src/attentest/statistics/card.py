@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 from attentest import notebook
 from attentest.references import brief
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Card:
     """What a reader must know to read one measure, and to doubt it."""

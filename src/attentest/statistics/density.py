@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ SHARPEST = (
 ALIKE = 1e-9  # a spread below this is rounding: such values are one value
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Curve:
     """A density over places in ascending order; its area is one."""
@@ -32,6 +34,7 @@ class Curve:
     height: NDArray[np.float64]
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Violin:
     """The values of one group within one span of largest weights."""

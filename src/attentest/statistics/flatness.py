@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -16,6 +17,7 @@ NO_ORDER = "tau is undefined"
 NO_CORRELATION = "fewer than three different models to correlate over"
 
 
+@final
 @dataclass(frozen=True)
 class Flatness:
     """One seed's models, each under its name: how flat its attention is, and its tau."""

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,7 @@ MOST_CLASSES = 20
 ONE_TOKEN = "one token"
 
 
+@final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Measure:
     """A value of every row it is about, its null there, and why a value may be missing.
@@ -44,6 +45,7 @@ class Measure:
     why: pd.Series
 
 
+@final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Means:
     """Makes findings of an experiment's rows, as `ordered` left them: in one order, numbered from 0."""

@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 from attentest.statistics.crossed import Interval, interval_of_seeds
 from attentest.statistics.interval import over_seeds
@@ -27,6 +27,7 @@ class Number(NamedTuple):
     error: float = math.nan
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Measured:
     """One model's numbers by their measures, how many texts they are from, and why others are left out.

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped, UInt
@@ -90,6 +90,7 @@ def rankable(values: Variants, real: Real) -> Defined:
     return ~(np.isnan(values) & real[:, None]).any(axis=2) & (real.sum(axis=1) > 1)[:, None]
 
 
+@final
 @dataclass(frozen=True)
 class _Ranked:
     """Dense ranks from 1, the smallest, and three sums over the groups of t tied entries."""

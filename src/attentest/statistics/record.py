@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, final
 
 import pandas as pd
 
@@ -14,6 +14,7 @@ from attentest import notebook
 from attentest.refusal import Refusal
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """One estimate of one measure in one group; the fields are the columns of findings.parquet.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -17,6 +18,7 @@ from attentest.statistics.interval import PerDraw, Weights
 NOT_A_NUMBER = "the output is not a number"
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Predictions:
     """One seed's answers, and to which texts, since other seeds answer the same ones."""

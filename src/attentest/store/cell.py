@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, final
 
 Stage = Literal["corpus", "model", "reading", "observation", "finding"]
 STAGES: tuple[Stage, ...] = ("corpus", "model", "reading", "observation", "finding")
@@ -18,6 +18,7 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """What is to be computed. There is no "latest run": there is this key.

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, final
 
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell, canonical
@@ -29,10 +29,12 @@ FIELDS = {"stage", "version", "config", "inputs", "files", "notes", "content"}
 NEEDED = {"corpus": {"name"}, "observation": {"experiment", "mode", "parameters"}, "model": set[str]()}
 
 
+@final
 class Malformed(ValueError):
     """What is wrong with a description, in words that complete a refusal."""
 
 
+@final
 @dataclass(frozen=True)
 class Description:
     """One cell as others may know it."""

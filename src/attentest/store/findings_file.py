@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -93,6 +93,7 @@ MOST_ROWS, MOST_GROUP_ROWS, MOST_VALUES = 5_000_000, 1_000_000, 20_000_000
 LONGEST_TEXT, MOST_SEEDS = 2**20, 1000
 
 
+@final
 @dataclass(frozen=True)
 class CellRows:
     """All rows of one finding cell: what they share, and a list or an array for each other column."""

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import pandas as pd
 
@@ -45,6 +45,7 @@ COLUMNS |= {"null": "float64", "mode": "str"}
 COLUMNS |= {"error": "float64", "freedom": "float64", "by_seed": "str"}
 
 
+@final
 @dataclass(frozen=True)
 class ImportedFinding:
     """One finding cell that was checked, with the cells it was concluded from."""

@@ -8,7 +8,7 @@ keeps its key and can be looked at, with a label; nothing new is made from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, final
 
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell, short
@@ -20,6 +20,7 @@ UNMARKED = "a GPU before keys said so"
 SEVERAL = "different devices"
 
 
+@final
 class Provenance:
     """Answers about cells, each read once; `about` gives a cell's description, None where there is none."""
 

@@ -18,7 +18,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
@@ -42,6 +42,7 @@ Digests = Mapping[str, Mapping[str, Any]]  # of files by name: sha256, bytes
 NONE: Digests = {}
 
 
+@final
 class Store:
     """Cells, plans, failures and unfinished work under one root."""
 

@@ -7,6 +7,7 @@ import io
 import math
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from typing import final
 
 from attentest.refusal import Refusal
 from attentest.studies.recipe import beside, load_study
@@ -16,6 +17,7 @@ COLUMNS = (*WORDS, "value", "std", "source")
 PRINTED_DECIMALS = 2  # what the papers print; a CSV writes 0.30 as 0.3, so fewer digits say nothing
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class PublishedNumber:
     """One number of one table. `words` are the paper's, by column; `std` is NaN where none was printed."""

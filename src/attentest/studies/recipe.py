@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -24,6 +24,7 @@ class _Strict(BaseModel):
 Width = Annotated[int, Field(ge=1, le=10**6, strict=True)] | Literal["default"]
 
 
+@final
 class Grid(_Strict):
     """The models of a study: every combination.
 
@@ -39,6 +40,7 @@ class Grid(_Strict):
     embedding: Annotated[list[Width], Field(min_length=1)] | None = None
 
 
+@final
 class Step(_Strict):
     """One experiment of a study, on all of its grid or, `where` so said, on some points of it."""
 
@@ -52,6 +54,7 @@ class Step(_Strict):
         return all(point[axis] in names for axis, names in self.where.items())
 
 
+@final
 class WrittenClaim(_Strict):
     """A claim as the TOML has it; `findings.claims` gives it meaning."""
 
@@ -65,12 +68,14 @@ class WrittenClaim(_Strict):
     mode: Mode = "corrected"
 
 
+@final
 class Published(_Strict):
     """Where the published numbers are, beside the TOML: a plain name, since studies are shared."""
 
     file: Annotated[str, Field(pattern=r"^[^/\\]+$")]
 
 
+@final
 class Study(_Strict):
     """A whole recipe."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any
+from typing import Any, final
 
 from rich.console import Console
 from rich.filesize import decimal
@@ -19,6 +19,7 @@ from rich.progress import (
 from attentest.notebook import harmless
 
 
+@final
 class DownloadBar:
     """One bar on standard error, and none where that is no terminal."""
 

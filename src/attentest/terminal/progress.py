@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, final
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -42,6 +42,7 @@ def counting(title: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, of: bars.update(task, completed=done, total=of)
 
 
+@final
 class ProgressBars:
     """One bar for everything with the time left, one for each cell that is being done."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, final, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -23,6 +23,7 @@ class _Said(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+@final
 class ReadQuestion(_Said):
     """A text, and the model that is to read it."""
 
@@ -34,6 +35,7 @@ class ReadQuestion(_Said):
     )
 
 
+@final
 class DecideQuestion(_Said):
     """The same text under weights of the reader's own."""
 
@@ -44,6 +46,7 @@ class DecideQuestion(_Said):
     renormalise: bool = Field(description="divide the weights by their sum; otherwise they are used as given")
 
 
+@final
 class ExampleQuestion(_Said):
     """Which text of a model's test split; numbers go round."""
 
@@ -51,6 +54,7 @@ class ExampleQuestion(_Said):
     number: Annotated[int, Field(ge=0, le=10**9)] = 0
 
 
+@final
 class Adversary(_Said):
     """The attention furthest from the model's own under which its output changes by at most epsilon."""
 
@@ -61,6 +65,7 @@ class Adversary(_Said):
     bound: float | None = Field(description="no attention within epsilon diverges more")
 
 
+@final
 class ReadAnswer(_Said):
     """One text as a model reads it; lists are one number a unit, null where a number is not defined."""
 
@@ -79,6 +84,7 @@ class ReadAnswer(_Said):
     seconds: float
 
 
+@final
 class DecideAnswer(_Said):
     """The decision under given weights."""
 
@@ -91,6 +97,7 @@ class DecideAnswer(_Said):
     divergence: float | None = Field(description="from the model's own weights; null unless the mass is 1")
 
 
+@final
 class Model(_Said):
     """A model of the store with its weights."""
 
@@ -107,6 +114,7 @@ class Model(_Said):
     unreadable: str = Field(description="why it cannot read typed texts; empty where it can")
 
 
+@final
 class ModelsAnswer(_Said):
     """The models, and whether they can be asked here."""
 
@@ -115,6 +123,7 @@ class ModelsAnswer(_Said):
     models: list[Model]
 
 
+@final
 class ExampleAnswer(_Said):
     """A text of the test split, as somebody would type it."""
 
@@ -125,6 +134,7 @@ class ExampleAnswer(_Said):
     of: int
 
 
+@final
 class Error(_Said):
     """A refusal in one sentence, and its parts."""
 
@@ -135,6 +145,7 @@ class Error(_Said):
     way_out: str = ""
 
 
+@final
 class ErrorAnswer(_Said):
     """What went wrong."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
@@ -14,6 +14,7 @@ from attentest.web.contract import ErrorAnswer
 WRONG = "A sentence that says what was wrong: what, got, needs, way out."
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Operation:
     """One thing that can be asked: where, by which question, and with which answer."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, final, runtime_checkable
 
 Kind = Literal["begun", "progress", "done", "failed", "refused", "retried", "postponed"]
 
 
+@final
 @dataclass(frozen=True)
 class Event:
     """Something that happened to a cell."""
@@ -21,6 +22,7 @@ class Event:
 OnEvent = Callable[[Event], None]
 
 
+@final
 @dataclass(frozen=True)
 class Work:
     """The same work twice over: as a function for this process, as a command line for another.

@@ -17,6 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import final
 
 from attentest.bench.engine.contract import Cells, Event, OnEvent, Work
 
@@ -27,6 +28,7 @@ PATIENCE = 10.0  # seconds a worker has to end once it is told to
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
+@final
 class Worker:
     """One process and the thread that listens to it."""
 
@@ -84,6 +86,7 @@ class Worker:
         self.process.send_signal(signal.SIGINT)
 
 
+@final
 @dataclass
 class Local:
     """The engine: as many workers as there may be at once."""

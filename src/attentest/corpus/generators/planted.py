@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -24,6 +24,7 @@ KEYS = ("kate", "keith", "kelly", "ken", "kim", "kurt", "kyle", "kyra")
 VALUES = ("blue", "green", "red", "yellow")
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Planting:
     """How a corpus is planted; whatever cannot be planted so is refused at once."""
@@ -67,6 +68,7 @@ class Planting:
         return RULES[self.rule].room + (self.negation > 0)
 
 
+@final
 @dataclass(frozen=True)
 class Planted:
     """A word of a text that is not free noise: None is a noise word that only keeps its neighbours apart."""
@@ -79,6 +81,7 @@ Unit = tuple[Planted, ...]  # stays together; between units there may be noise
 Sowing = tuple[list[Unit], tuple[str, ...] | None]  # the units in order, and the query if the rule has one
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Rule:
     """What decides a label: `sow` makes the units that speak for a label, `cues` or more of them."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TypeVar
+from typing import TypeVar, final
 
 import numpy as np
 
@@ -50,6 +50,7 @@ JOINED = 0.35  # share of clauses that share a sentence with the one before
 LOUD = 0.1  # share of sentences that end with an exclamation mark
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class ReviewSettings:
     """The parameters of `planted-reviews`; values that no review can have are refused."""

@@ -6,6 +6,7 @@ In a template, square brackets mark what decides a label if the clause counts: t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 STRONGEST = 4  # the highest grade of a sentiment word
 # By grade from 1 to 4. Adjectives of every grade fit every noun below, so that no noun predicts a grade.
@@ -82,6 +83,7 @@ MOST_CUES = 12  # of a review, and as many distractors: every one has a noun of 
 CONNECTIVES = (", and ", ", while ", "; ")  # none that tells whether the two clauses agree, as "but" would
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Domain:
     """What reviews of one kind talk about. A clause with a noun of `elsewhere` decides nothing."""

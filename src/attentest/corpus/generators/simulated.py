@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count, islice
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -33,6 +33,7 @@ RECENT = 5  # a question is about something that occurred in the last five event
 FURTHER_BACK = 1.3
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """What distinguishes one task's stories: which events occur and how often they end in "there"."""
@@ -76,6 +77,7 @@ class Question(NamedTuple):
     support: tuple[int, ...]
 
 
+@final
 class Dice:
     """Throws and plain numbers in [0, 1) without end, drawn in blocks because single draws are slow."""
 
@@ -89,6 +91,7 @@ class Dice:
             yield from map(Throw, *evenly, *rng.random((3, 1024)).tolist())
 
 
+@final
 @dataclass
 class Carried:
     """What was told of an object: who took or dropped it last, and the moves that can place it."""
@@ -99,6 +102,7 @@ class Carried:
     dropped_after: int | None = None  # the last move of whoever dropped it, if one was told
 
 
+@final
 class Story:
     """A story under way: the world, what was told of it, and what a listener may conclude."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import cast
+from typing import cast, final
 
 from attentest.corpus.document import Document
 from attentest.corpus.example import Split
@@ -29,6 +29,7 @@ def tokens(text: str) -> tuple[str, ...]:
     return tuple(TOKEN.findall(text.lower()))
 
 
+@final
 @dataclass
 class _Story:
     """The facts told so far. Question lines have numbers too, but are no part of the text."""

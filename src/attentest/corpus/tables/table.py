@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, SupportsIndex, overload
+from typing import Any, SupportsIndex, final, overload
 
 from attentest.corpus.document import Document
 from attentest.corpus.example import Corpus, Example, Split
@@ -149,6 +149,7 @@ def _distinct(path: Path, columns: dict[str, str]) -> None:
         )
 
 
+@final
 class TableRows(Sequence[Example]):
     """Every row of a table in file order, prepared when one is first asked for: training needs none."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Float
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from attentest.model.divergence import total_variation
 from attentest.model.networks.decoder import distribution
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Network, Reading
 from attentest.model.training.imitation import LEAST, kullback_leibler
 from attentest.refusal import Refusal
 from attentest.shapes import Weights
@@ -26,6 +27,7 @@ NOISE = 3.0  # of the starts' scores: peaked attention, each start elsewhere
 Tried = Float[Tensor, "batch start unit"]
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class FreeAdversary:
     """The descent with its settings; `strength` is lambda in the published code's unit (A31)."""
@@ -45,7 +47,7 @@ class FreeAdversary:
                 way_out="Leave them out for the defaults; only lambda has none.",
             )
 
-    def run(self, model: AttentionModel, reading: Reading, *, rng: torch.Generator) -> Weights:
+    def run(self, model: Network, reading: Reading, *, rng: torch.Generator) -> Weights:
         """The best weights found for every text of a reading; NaN where the base's own output is."""
         real = reading.mask[:, None]
         drawn = torch.randn(len(real), self.starts, real.shape[2], generator=rng)
@@ -64,10 +66,11 @@ class FreeAdversary:
             return candidates[torch.arange(len(best), device=best.device), best]
 
 
+@final
 class _Loss:
     """The loss of several weights for every text of a reading, whose states never change."""
 
-    def __init__(self, model: AttentionModel, reading: Reading, strength: float) -> None:
+    def __init__(self, model: Network, reading: Reading, strength: float) -> None:
         self.model, self.reading, self.strength = model, reading, strength
         with torch.no_grad():
             self.outcome = distribution(model.decide(reading))
@@ -81,7 +84,7 @@ class _Loss:
         return apart - self.strength * moved
 
 
-def _log_weights(model: AttentionModel, reading: Reading) -> Weights:
+def _log_weights(model: Network, reading: Reading) -> Weights:
     """A softmax has its logarithm in its scores; any other is raised to what a trained adversary is told."""
     if model.projection.name != "softmax":
         return reading.weights.clamp_min(LEAST).log()

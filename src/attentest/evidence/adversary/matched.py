@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import torch
 from jaxtyping import Bool, Float
@@ -44,6 +44,7 @@ FLOOR = 0.01  # of the cap: the slope at zero is minus infinity, and an empty to
 TINY = 1e-300  # in place of weights that are exactly zero, whose logarithm is not needed
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Matched:
     """The furthest attention found for each epsilon; NaN for undefined texts, and beyond two classes."""

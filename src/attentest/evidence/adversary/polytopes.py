@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 import torch
@@ -74,6 +74,7 @@ class Polytope(NamedTuple):
         return point / point.sum()
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Text:
     """One text without padding and impossible answers: own weights, moves of the logits, own output."""

@@ -13,8 +13,9 @@ where short texts would otherwise leave a vector unit nearly empty.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import final
 
 import torch
 from jaxtyping import Float
@@ -22,7 +23,8 @@ from torch import Tensor
 
 from attentest.model.divergence import LN2, jensen_shannon, total_variation
 from attentest.model.networks.decoder import distribution
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
+from attentest.model.subset import in_parts
 from attentest.refusal import Refusal, look_up
 
 # What each pair's divergence is multiplied by: the mean over distinct pairs, and the published mean over all
@@ -43,6 +45,7 @@ Pull = Callable[[Float[Tensor, "variant batch"]], Laid]
 Road = Callable[[Laid], tuple[Float[Tensor, "variant batch"], Pull]]
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Searched:
     """What one run found: the largest divergence with `TVD <= epsilon`, at least 0 as the original counts.
@@ -56,6 +59,7 @@ class Searched:
     weights: Float[Tensor, "epsilon batch unit"]  # of the best
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class PublishedSearch:
     """The search with its published settings.
@@ -88,19 +92,19 @@ class PublishedSearch:
             look_up(self.pair, PAIR_TERMS, "pair term")
 
     @torch.no_grad()
-    def run(self, model: AttentionModel, reading: Reading, *, rng: torch.Generator) -> Searched:
+    def run(self, model: Model, reading: Reading, *, rng: torch.Generator) -> Searched:
         """Search every text of the reading; nothing is encoded again and no parameter gets a gradient."""
         noise = torch.randn(int(reading.mask.sum()), self.candidates, generator=rng)  # real units only
         scores = reading.weights.new_full((*reading.mask.shape, self.candidates), ABSENT)
         scores[reading.mask] = NOISE * noise.to(scores)
         found = [
             self._search(model, part, scores[rows].permute(1, 2, 0).contiguous())
-            for rows, part in _parts(reading, max(1, CHUNK // max(1, scores[0].numel())))
+            for rows, part in in_parts(reading, max(1, CHUNK // max(1, scores[0].numel())))
         ]
         last, best, weights = (torch.cat(parts, dim=1) for parts in zip(*found, strict=True))
         return Searched(epsilons=self.epsilons, last=last, best=best, weights=weights)
 
-    def _search(self, model: AttentionModel, reading: Reading, scores: Laid) -> tuple[Tensor, ...]:
+    def _search(self, model: Model, reading: Reading, scores: Laid) -> tuple[Tensor, ...]:
         own = reading.weights.T.unsqueeze(1).contiguous()
         kept = _Kept(own, self.epsilons)
         self._descend(road_to_output(model, reading), own, scores, kept, reading.query is not None)
@@ -127,7 +131,7 @@ class PublishedSearch:
             slope.mul_(0.5).add_(pull(self.penalty * (change > unpunished).to(change)))
             adam.step(slope.sub_((weights * slope).sum(0)).mul_(weights))
 
-    def _judge(self, model: AttentionModel, reading: Reading, found: Laid) -> tuple[Tensor, ...]:
+    def _judge(self, model: Model, reading: Reading, found: Laid) -> tuple[Tensor, ...]:
         """Measure the last candidates and those kept in float64, where the decision is affine.
 
         A decoder that is not keeps its own precision for the output: its float32 error of about 1e-7 is far
@@ -151,7 +155,7 @@ class PublishedSearch:
         return torch.stack(last), torch.stack(best), torch.stack(weights)
 
 
-def road_to_output(model: AttentionModel, reading: Reading, dtype: torch.dtype | None = None) -> Road:
+def road_to_output(model: Model, reading: Reading, dtype: torch.dtype | None = None) -> Road:
     """From attention to the change of output and its vector-Jacobian product, by hand where it is affine."""
     if reading.values is None or reading.bias is None:
         return _Decided(model, reading)
@@ -163,6 +167,7 @@ def road_to_output(model: AttentionModel, reading: Reading, dtype: torch.dtype |
     return kind(reading.weights.to(dtype), reading.values.to(dtype), bias)
 
 
+@final
 class _Binary:
     """One logit, or the difference of two: TVD is the change of one sigmoid."""
 
@@ -186,6 +191,7 @@ class _Binary:
         return moved.abs(), lambda by: (by * moved.sign() * output * (1 - output)) * self.values
 
 
+@final
 class _Several:
     """A softmax over an affine decision."""
 
@@ -212,10 +218,11 @@ class _Several:
         return total_variation(output, self.own), pull
 
 
+@final
 class _Decided:
     """Any decoder, through `decide` and autograd, with what was read held fixed."""
 
-    def __init__(self, model: AttentionModel, reading: Reading) -> None:
+    def __init__(self, model: Model, reading: Reading) -> None:
         query = None if reading.query is None else reading.query.detach()
         held = replace(reading, hidden=reading.hidden.detach(), query=query)
         self.model, self.reading = model, held
@@ -228,6 +235,7 @@ class _Decided:
         return change.detach().T, lambda by: torch.autograd.grad(change, given, by.T)[0].permute(2, 1, 0)
 
 
+@final
 class _Kept:
     """The best feasible iterate of every text so far, for each epsilon; at first the original."""
 
@@ -244,6 +252,7 @@ class _Kept:
         torch.where(better, most, self.divergence, out=self.divergence)
 
 
+@final
 class _AmsGrad:
     """Adam with amsgrad on one tensor, in place, as torch defines it."""
 
@@ -278,19 +287,6 @@ def _sums_with_others(weights: Laid) -> Laid:
             total[:, apart:].add_(together[:, :-apart])
             total[:, :apart].add_(together[:, -apart:])
     return total
-
-
-def _parts(reading: Reading, size: int) -> Iterator[tuple[slice, Reading]]:
-    """The reading, some texts at a time; every field but the bias has one row a text."""
-    for begun in range(0, len(reading.weights), size):
-        rows = slice(begun, begun + size)
-        batch = replace(reading.batch, ids=reading.batch.ids[rows], **_cut(reading.batch, rows))
-        yield rows, replace(reading, batch=batch, bias=reading.bias, **_cut(reading, rows, but=("bias",)))
-
-
-def _cut(held: object, rows: slice, but: tuple[str, ...] = ()) -> dict[str, Tensor]:
-    tensors = {field.name: getattr(held, field.name) for field in fields(held)}  # type: ignore[arg-type]
-    return {n: t[rows].detach() for n, t in tensors.items() if isinstance(t, Tensor) and n not in but}
 
 
 def _need(fine: bool, got: str, needs: str, way_out: str) -> None:

@@ -6,8 +6,9 @@ transformer here, so autograd's share of the time is small and nothing is derive
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
+from typing import final
 
 import torch
 from jaxtyping import Float
@@ -16,13 +17,14 @@ from torch import Tensor
 from attentest.evidence.adversary.search import ABSENT, NOISE, PAIR_TERMS, PublishedSearch
 from attentest.model.divergence import jensen_shannon, total_variation
 from attentest.model.networks.decoder import distribution
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.refusal import Refusal
 
 Candidates = Float[Tensor, "batch variant head unit"]
 PerCandidate = Float[Tensor, "batch variant"]
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class SearchedHeads:
     """The largest divergence between means over heads with `TVD <= epsilon`; 0 where nothing was found."""
@@ -34,7 +36,7 @@ class SearchedHeads:
 
 
 def search_heads(
-    search: PublishedSearch, model: AttentionModel, reading: Reading, *, rng: torch.Generator
+    search: PublishedSearch, model: Model, reading: Reading, *, rng: torch.Generator
 ) -> SearchedHeads:
     """Search every text of a reading whose weights are (batch, head, unit); nothing is encoded again."""
     if reading.weights.ndim != 3:
@@ -44,7 +46,7 @@ def search_heads(
             needs="(batch, head, unit): heads together",
             way_out="One distribution a text is what PublishedSearch.run is for.",
         )
-    held = _at_rest(reading)
+    held = reading.detached()
     scores = _start(held, search.candidates, rng).requires_grad_()
     adam = torch.optim.Adam([scores], lr=search.learning_rate, amsgrad=True)
     with torch.no_grad():
@@ -72,12 +74,6 @@ def search_heads(
         best=kept.divergence.masked_fill(undefined, torch.nan),
         weights=kept.weights,
     )
-
-
-def _at_rest(reading: Reading) -> Reading:
-    """The reading without its graph."""
-    tensors = {name: value.detach() for name, value in vars(reading).items() if isinstance(value, Tensor)}
-    return replace(reading, **tensors)  # type: ignore[arg-type]
 
 
 def _start(reading: Reading, candidates: int, rng: torch.Generator) -> Candidates:
@@ -108,6 +104,7 @@ def _objective(
     return loss - PAIR_TERMS[search.pair](search.candidates) * apart
 
 
+@final
 class _Kept:
     """The best feasible iterate of every text so far, for each epsilon; at first the original."""
 

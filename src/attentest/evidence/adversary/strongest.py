@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import torch
 from jaxtyping import Bool, Float
@@ -24,6 +24,7 @@ AnyFloat = Float[Tensor, "..."]  # shapes are checked here, in a sentence, and n
 AnyBool = Bool[Tensor, "..."]
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Adversary:
     """For each text another attention, its divergence from the own one, and what it does to the output."""

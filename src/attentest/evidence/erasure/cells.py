@@ -7,6 +7,7 @@ tuple of tensors: hidden and cell of an LSTM, hidden alone of a GRU.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import final
 
 import torch
 from jaxtyping import Bool, Float
@@ -17,6 +18,7 @@ Rows = Float[Tensor, "row hidden"]
 Sequences = Float[Tensor, "batch unit hidden"]
 
 
+@final
 class LSTMDirection:
     """Gates in the order i, f, o, g: those that open lie side by side."""
 
@@ -60,6 +62,7 @@ class LSTMDirection:
         return [hidden, cells]
 
 
+@final
 class GRUDirection:
     """Gates in torch's order r, z, n; the reset gate acts on the product with the state, bias included."""
 

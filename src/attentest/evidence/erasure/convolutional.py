@@ -9,6 +9,8 @@ radius r that is 2r changed units a variant; all others keep hidden state, score
 
 from __future__ import annotations
 
+from typing import final
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -16,38 +18,43 @@ from torch.nn import functional
 
 from attentest.corpus.vocabulary import END, PAD, START
 from attentest.evidence.erasure.remainder import (
+    AbstractWeighedRemainder,
     Carried,
     Scalars,
-    WeighedRemainder,
     carried,
+    parts_of,
     rescored,
 )
+from attentest.model.framing import framed
 from attentest.model.networks.decoder import Affine
 from attentest.model.networks.encoders import Convolutional
-from attentest.model.seam import AttentionModel, Reading, framed
+from attentest.model.seam import Model, Reading
 
 # The unit `distance` places behind the one left out (negative: before it), one entry for every unit.
 Moved = dict[int, Float[Tensor, "batch unit hidden"]]
 
 
-def floats_per_variant(model: AttentionModel, units: int) -> int:
+def floats_per_variant(model: Model, units: int) -> int:
     """Memory of one variant: scores and weights, products of the taps, and twice its changed units."""
-    assert isinstance(model.encoder, Convolutional)
-    taps = [kernel.kernel_size[0] for kernel in _kernels(model.encoder)]
-    channels = model.encoder.width // len(taps)
-    classes = len(model.labels) if isinstance(model.decoder, Affine) else 0
-    return (8 + 2 * classes) * units + 4 * max(taps) * model.encoder.width + sum(taps) * channels
+    network = parts_of(model)
+    assert isinstance(network.encoder, Convolutional)
+    taps = [kernel.kernel_size[0] for kernel in _kernels(network.encoder)]
+    channels = network.width // len(taps)
+    classes = len(model.labels) if isinstance(network.decoder, Affine) else 0
+    return (8 + 2 * classes) * units + 4 * max(taps) * network.width + sum(taps) * channels
 
 
-class ConvolutionalRemainder(WeighedRemainder):
+@final
+class ConvolutionalRemainder(AbstractWeighedRemainder):
     """The states around the gap of every variant, by their distance from it."""
 
-    def __init__(self, model: AttentionModel, reading: Reading, lefts: range) -> None:
+    def __init__(self, model: Model, reading: Reading, lefts: range) -> None:
         super().__init__(model, reading, lefts)
-        assert isinstance(model.encoder, Convolutional)
-        self.hidden = _hidden_around_the_gap(model, model.encoder, reading)
+        encoder, decoder = self.network.encoder, self.network.decoder
+        assert isinstance(encoder, Convolutional)
+        self.hidden = _hidden_around_the_gap(model, encoder, reading)
         self.each = {
-            distance: model.decoder.values(states) if isinstance(model.decoder, Affine) else states
+            distance: decoder.values(states) if isinstance(decoder, Affine) else states
             for distance, states in self.hidden.items()
         }
 
@@ -55,7 +62,7 @@ class ConvolutionalRemainder(WeighedRemainder):
         """The text's own but around the gap."""
         scores = self.reading.scores[:, None].repeat(1, len(self.lefts), 1)
         for distance, states in self.hidden.items():
-            new = rescored(self.model, self.reading, states)
+            new = rescored(self.network, self.reading, states)
             if new is not None:
                 diagonal, units = _pairs(scores, self.lefts, distance)
                 diagonal.copy_(new[:, units])
@@ -84,7 +91,7 @@ class ConvolutionalRemainder(WeighedRemainder):
         return values
 
 
-def _hidden_around_the_gap(model: AttentionModel, encoder: Convolutional, reading: Reading) -> Moved:
+def _hidden_around_the_gap(model: Model, encoder: Convolutional, reading: Reading) -> Moved:
     """The new states by distance; kernels too narrow to reach across the gap keep theirs."""
     markers = model.embedding(torch.tensor([PAD, START, END], device=model.device))
     rows, places, _ = framed(reading.embeddings, markers, reading.mask)

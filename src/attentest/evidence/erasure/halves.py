@@ -8,7 +8,7 @@ the states themselves.
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol, final, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -18,7 +18,7 @@ from attentest.evidence.erasure.cells import squash_
 from attentest.evidence.erasure.remainder import Carried, Scalars, rescored
 from attentest.model.networks.attention import Additive
 from attentest.model.networks.decoder import Affine
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Network, Reading
 
 Places = Int[Tensor, " row"]
 NewHalf = Float[Tensor, "row half"]
@@ -50,10 +50,11 @@ class Halves(Protocol):
         ...
 
 
+@final
 class HalvesAsValues:
     """For additive attention and an affine decision: one score and the values of every pair."""
 
-    def __init__(self, model: AttentionModel, reading: Reading, variants: int) -> None:
+    def __init__(self, model: Network, reading: Reading, variants: int) -> None:
         assert isinstance(model.attention, Additive) and isinstance(model.decoder, Affine)
         assert reading.values is not None
         self.attention, self.decoder, self.reading = model.attention, model.decoder, reading
@@ -62,7 +63,7 @@ class HalvesAsValues:
         self.pair_values = reading.values[:, None].repeat(1, variants, 1, 1)
 
     @staticmethod
-    def floats_per_unit(model: AttentionModel) -> int:
+    def floats_per_unit(model: Network) -> int:
         """How many numbers are kept for one unit of one variant, those to work with included."""
         return 8 + 2 * len(model.labels)
 
@@ -97,15 +98,16 @@ class HalvesAsValues:
         return self.pair_values
 
 
+@final
 class HalvesAsStates:
     """For any attention and any decoder: the states of every pair."""
 
-    def __init__(self, model: AttentionModel, reading: Reading, variants: int) -> None:
+    def __init__(self, model: Network, reading: Reading, variants: int) -> None:
         self.model, self.reading = model, reading
         self.pair_states = reading.hidden[:, None].repeat(1, variants, 1, 1)
 
     @staticmethod
-    def floats_per_unit(model: AttentionModel) -> int:
+    def floats_per_unit(model: Network) -> int:
         """How many numbers are kept for one unit of one variant, those to work with included."""
         return 2 * model.encoder.width
 
@@ -136,7 +138,7 @@ class HalvesAsStates:
         return self.model.decoder.values(self.pair_states)
 
 
-def kept_halves(model: AttentionModel) -> type[HalvesAsValues] | type[HalvesAsStates]:
+def kept_halves(model: Network) -> type[HalvesAsValues] | type[HalvesAsStates]:
     """Values where they do and are fewer than the states they come from."""
     linear = isinstance(model.attention, Additive) and isinstance(model.decoder, Affine)
     return HalvesAsValues if linear and len(model.labels) < model.encoder.width else HalvesAsStates

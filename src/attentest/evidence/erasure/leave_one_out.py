@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import torch
@@ -25,13 +26,14 @@ from attentest.model.batch import buckets
 from attentest.model.divergence import total_variation
 from attentest.model.networks.decoder import distribution
 from attentest.model.networks.encoders import Convolutional, Recurrent, TokenWise
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.model.subset import selected
 from attentest.refusal import Refusal
 
 Selected = Int[Tensor, " text"]  # rows of a batch, any of them any number of times
 
 
+@final
 @dataclass(frozen=True)
 class LeftOut:
     """The output change by unit left out, and the road that found it."""
@@ -41,12 +43,13 @@ class LeftOut:
     under: Float[Tensor, "batch draw unit"] | None = None  # the same under each attention that was given
 
 
+@final
 @dataclass(frozen=True)
 class Road:
     """One way to encode what is left of some texts, and the memory that each variant takes."""
 
-    remainder: Callable[[AttentionModel, Reading, range], AbstractRemainder]
-    floats_per_variant: Callable[[AttentionModel, int], int]  # of a text of so many tokens
+    remainder: Callable[[Model, Reading, range], AbstractRemainder]
+    floats_per_variant: Callable[[Model, int], int]  # of a text of so many tokens
 
 
 # Numbers held at a time: some 64 megabytes, yet enough variants for large products. A GPU waits for launches,
@@ -57,7 +60,7 @@ TEXTS = 512
 
 @torch.no_grad()
 def leave_one_out(
-    model: AttentionModel,
+    model: Model,
     reading: Reading,
     *,
     given: GivenAttention | None = None,
@@ -94,11 +97,11 @@ def _defined(change: Float[Tensor, "batch *draw unit"], mask: Tensor) -> Float[T
     return change.masked_fill(alone, float("nan")).masked_fill(~mask, 0.0)
 
 
-def _checked(model: AttentionModel, road: str | None) -> str:
-    fast = next((name for kind, name in FAST.items() if isinstance(model.encoder, kind)), "whole")
+def _checked(model: Model, road: str | None) -> str:
+    fast = fastest(model)
     if road not in (None, fast, "whole"):
         raise Refusal(
-            f"leave-one-out with the encoder {model.config.encoder!r}",
+            f"leave-one-out with {encoder_in_words(model)}",
             got=f"the road {road!r}",
             needs=" or ".join(dict.fromkeys([repr(fast), "'whole'"])),
             way_out="Leave the road out to take the fastest.",
@@ -106,7 +109,22 @@ def _checked(model: AttentionModel, road: str | None) -> str:
     return road or fast
 
 
-def _plan(model: AttentionModel, reading: Reading, road: Road) -> Iterator[tuple[Selected, range]]:
+def fastest(model: Model) -> str:
+    """The fastest road to leave-one-out; where an encoder is not known, the whole one."""
+    encoder = None if model.network is None else model.network.encoder
+    return next((name for kind, name in FAST.items() if isinstance(encoder, kind)), "whole")
+
+
+def encoder_in_words(model: Model) -> str:
+    """The encoder, as a refusal says it."""
+    return (
+        "an encoder of another library"
+        if model.network is None
+        else f"the encoder {model.network.config.encoder!r}"
+    )
+
+
+def _plan(model: Model, reading: Reading, road: Road) -> Iterator[tuple[Selected, range]]:
     """Texts of alike size, and the units to leave out of them at a time: as many as memory allows."""
     units, tokens = reading.mask.sum(1), reading.batch.mask.sum(1)
     several = (units > 1).nonzero().squeeze(1)

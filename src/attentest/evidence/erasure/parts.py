@@ -15,7 +15,7 @@ from torch import Tensor
 
 from attentest.corpus.vocabulary import PAD
 from attentest.model.batch import Batch
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Network, Reading
 from attentest.model.subset import selected_batch
 
 Chosen = Int[Tensor, " part"]  # rows of a batch, any of them any number of times
@@ -23,7 +23,7 @@ Kept = Bool[Tensor, "part unit"]
 Answers = Float[Tensor, "part class"]
 
 
-def units_of_tokens(model: AttentionModel, reading: Reading) -> Int[Tensor, "batch token"]:
+def units_of_tokens(model: Model, reading: Reading) -> Int[Tensor, "batch token"]:
     """The unit that each token belongs to; what stands on padding means nothing."""
     if reading.mask.shape[1] == 1:
         return torch.zeros_like(reading.batch.tokens)
@@ -33,26 +33,25 @@ def units_of_tokens(model: AttentionModel, reading: Reading) -> Int[Tensor, "bat
     return places.expand_as(reading.batch.mask)
 
 
-def answers_read_anew(model: AttentionModel, reading: Reading, texts: Chosen, kept: Kept) -> Answers:
+def answers_read_anew(model: Model, reading: Reading, texts: Chosen, kept: Kept) -> Answers:
     """The logits of each part, read from the beginning."""
     reader, again = read_parts(model, reading, texts, kept)
     return reader.decide(again)
 
 
-def read_parts(
-    model: AttentionModel, reading: Reading, texts: Chosen, kept: Kept
-) -> tuple[AttentionModel, Reading]:
+def read_parts(model: Model, reading: Reading, texts: Chosen, kept: Kept) -> tuple[Model, Reading]:
     """A reading of each part, and the model to decide with: where weights are stored, one with theirs."""
     unit = units_of_tokens(model, reading)[texts]
     batch = selected_batch(reading.batch, texts, reading.batch.mask.shape[1])
     batch, order = _shortened(model, batch, unit, kept)
-    if model.projection.name == "stored":
-        model = _guided_by_the_rest(model, batch.ids, reading.weights[texts], kept)
+    network = model.network
+    if network is not None and network.projection.name == "stored":
+        model = _guided_by_the_rest(network, batch.ids, reading.weights[texts], kept)
     return model, model.read(batch, embeddings=reading.embeddings[texts[:, None], order])
 
 
 def _shortened(
-    model: AttentionModel, batch: Batch, unit: Int[Tensor, "part token"], kept: Kept
+    model: Model, batch: Batch, unit: Int[Tensor, "part token"], kept: Kept
 ) -> tuple[Batch, Int[Tensor, "part place"]]:
     """Each text in the part kept of it, and which of its tokens stands where; units are numbered afresh."""
     remains = batch.mask & kept.gather(1, unit)
@@ -70,8 +69,8 @@ def _shortened(
 
 
 def _guided_by_the_rest(
-    model: AttentionModel, ids: tuple[str, ...], stored: Float[Tensor, "part unit"], kept: Kept
-) -> AttentionModel:
+    model: Network, ids: tuple[str, ...], stored: Float[Tensor, "part unit"], kept: Kept
+) -> Network:
     """The same model with a guide that gives each part what remains of its text's weights."""
     rest = stored.masked_fill(~kept, 0.0)
     rest = rest / rest.sum(1, keepdim=True)

@@ -10,6 +10,7 @@ they are read towards: variants then join, none ends before the others, and no s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Float, Int
@@ -18,24 +19,26 @@ from torch import Tensor, nn
 from attentest.corpus.vocabulary import END, START
 from attentest.evidence.erasure.cells import Gates, GRUDirection, LSTMDirection, Sequences
 from attentest.evidence.erasure.halves import Halves, kept_halves
-from attentest.evidence.erasure.remainder import Carried, Scalars, WeighedRemainder
+from attentest.evidence.erasure.remainder import AbstractWeighedRemainder, Carried, Scalars, parts_of
 from attentest.model.networks.encoders import Recurrent
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Network, Reading
 
 
-def floats_per_variant(model: AttentionModel, units: int) -> int:
+def floats_per_variant(model: Model, units: int) -> int:
     """Memory of one variant: what is kept of each unit, its gates and states."""
-    return units * kept_halves(model).floats_per_unit(model) + 8 * model.encoder.width
+    network = parts_of(model)
+    return units * kept_halves(network).floats_per_unit(network) + 8 * network.width
 
 
-class RecurrentRemainder(WeighedRemainder):
+@final
+class RecurrentRemainder(AbstractWeighedRemainder):
     """The new half-states of every variant, or what is kept of them."""
 
-    def __init__(self, model: AttentionModel, reading: Reading, lefts: range) -> None:
+    def __init__(self, model: Model, reading: Reading, lefts: range) -> None:
         super().__init__(model, reading, lefts)
-        self.halves = kept_halves(model)(model, reading, len(lefts))
+        self.halves = kept_halves(self.network)(self.network, reading, len(lefts))
         for backward in (False, True):
-            _run_behind_the_gap(model, reading, lefts, self.halves, backward)
+            _run_behind_the_gap(self.network, reading, lefts, self.halves, backward)
 
     def scores(self) -> Scalars:
         """From the new states."""
@@ -50,6 +53,7 @@ class RecurrentRemainder(WeighedRemainder):
         return self.halves.values()
 
 
+@final
 @dataclass(frozen=True)
 class Joining:
     """The variants of one direction in the order in which they pass their gap."""
@@ -85,7 +89,7 @@ class Joining:
 
 
 def _run_behind_the_gap(
-    model: AttentionModel, reading: Reading, lefts: range, halves: Halves, backward: bool
+    model: Network, reading: Reading, lefts: range, halves: Halves, backward: bool
 ) -> None:
     """One direction: every variant's new states, handed to `halves` as they come."""
     assert isinstance(model.encoder, Recurrent)
@@ -108,7 +112,7 @@ def _run_behind_the_gap(
 
 
 def _found(
-    model: AttentionModel,
+    model: Network,
     reading: Reading,
     direction: LSTMDirection | GRUDirection,
     gates: Gates,

@@ -12,10 +12,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attentest.foreign.foreign_model import ForeignModel
 from attentest.model.networks.log_odds import LogOddsAttention
 from attentest.model.networks.projection import Projection
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Network, Reading, network_of
 from attentest.shapes import Hidden, Logits, Weights
 
 Scalars = Float[Tensor, "batch variant unit"]
@@ -28,7 +27,7 @@ Drawn = Float[Tensor, "batch draw *head unit"]
 class AbstractRemainder(ABC):
     """Some texts without each of the units `lefts`, encoded: what the model answers under which attention."""
 
-    def __init__(self, model: AttentionModel, reading: Reading, lefts: range) -> None:
+    def __init__(self, model: Model, reading: Reading, lefts: range) -> None:
         self.model, self.reading, self.lefts = model, reading, lefts
 
     @abstractmethod
@@ -40,8 +39,12 @@ class AbstractRemainder(ABC):
         """The logits where the remaining units keep these scores, which are projected again over them."""
 
 
-class WeighedRemainder(AbstractRemainder):
+class AbstractWeighedRemainder(AbstractRemainder):
     """For encoders whose new states are known by (text, variant, unit), as far as they differ."""
+
+    def __init__(self, model: Model, reading: Reading, lefts: range) -> None:
+        super().__init__(model, reading, lefts)
+        self.network = parts_of(model)
 
     @abstractmethod
     def scores(self) -> Scalars:
@@ -58,16 +61,16 @@ class WeighedRemainder(AbstractRemainder):
     def own(self) -> Answers:
         """Score, project, sum up, decide."""
         remain = kept(self.reading, self.lefts)
-        return self._answers(reweighed(self.model, self.reading.weights[:, None], self.scores(), remain))
+        return self._answers(reweighed(self.network, self.reading.weights[:, None], self.scores(), remain))
 
     def under(self, weights: Drawn, scores: Drawn) -> Float[Tensor, "batch draw variant class"]:
         """All draws in one product where the rest renormalises, one after the other where it does not."""
-        if renormalises(self.model.projection) and self.reading.values is not None:
+        if renormalises(self.network.projection) and self.reading.values is not None:
             return self._renormalised(weights)
         remain, draws = kept(self.reading, self.lefts), []
         for drawn, scored in zip(weights.unbind(1), scores.unbind(1), strict=True):
             held = scored[:, None].expand(remain.shape)
-            draws.append(self._answers(reweighed(self.model, drawn[:, None], held, remain)))
+            draws.append(self._answers(reweighed(self.network, drawn[:, None], held, remain)))
         return torch.stack(draws, dim=1)
 
     def _renormalised(self, weights: Drawn) -> Float[Tensor, "batch draw variant class"]:
@@ -78,10 +81,15 @@ class WeighedRemainder(AbstractRemainder):
         sums = (weights @ beside).unflatten(2, (variants, classes))
         exact = weights.double()
         mass = exact.sum(-1, keepdim=True) - exact[..., self.lefts.start : self.lefts.stop]
-        return answered(self.model, self.reading, sums / mass[..., None].to(sums.dtype))
+        return answered(self.network, self.reading, sums / mass[..., None].to(sums.dtype))
 
     def _answers(self, weights: Scalars) -> Answers:
-        return answered(self.model, self.reading, self.sums(weights))
+        return answered(self.network, self.reading, self.sums(weights))
+
+
+def parts_of(model: Model) -> Network:
+    """The model with its parts, without which no faster way than reading again is known."""
+    return network_of(model, "a fast road of leave-one-out")
 
 
 def renormalises(projection: Projection) -> bool:
@@ -96,7 +104,7 @@ def kept(reading: Reading, lefts: range) -> Kept:
     return remain
 
 
-def rescored(model: AttentionModel, reading: Reading, hidden: Hidden) -> Weights | None:
+def rescored(model: Network, reading: Reading, hidden: Hidden) -> Weights | None:
     """The raw scores of new hidden states, any number a text; None where scores depend on words alone."""
     if isinstance(model.attention, LogOddsAttention):
         return None
@@ -104,7 +112,7 @@ def rescored(model: AttentionModel, reading: Reading, hidden: Hidden) -> Weights
     return model.attention(hidden, reading.query)
 
 
-def reweighed(model: AttentionModel, stored: Tensor, scores: Tensor, remain: Tensor) -> Tensor:
+def reweighed(model: Network, stored: Tensor, scores: Tensor, remain: Tensor) -> Tensor:
     """The weights over the units that remain; all three have one row a variant after any axes.
 
     Stored weights have no scores to project again, so they are renormalised: NaN where nothing is left.
@@ -116,16 +124,14 @@ def reweighed(model: AttentionModel, stored: Tensor, scores: Tensor, remain: Ten
     return model.projection(scores.reshape(-1, units), remain.reshape(-1, units)).view_as(scores)
 
 
-def over_units(
-    model: AttentionModel, reading: Reading, weights: Tensor, scores: Tensor, remain: Tensor
-) -> Tensor:
+def over_units(model: Model, reading: Reading, weights: Tensor, scores: Tensor, remain: Tensor) -> Tensor:
     """Given weights over the units that remain, as the model itself would spread attention over them.
 
     A model of ours projects the scores again. Of a model made elsewhere only weights are known: they are
     renormalised to what the reading's own units have together, so what rests on special tokens stays.
     """
-    if not isinstance(model, ForeignModel):
-        return reweighed(model, weights, scores, remain)
+    if model.network is not None:
+        return reweighed(model.network, weights, scores, remain)
     if weights.ndim > remain.ndim:  # heads
         remain = remain.unsqueeze(-2)
     rest = weights.masked_fill(~remain, 0.0)
@@ -138,9 +144,7 @@ def carried(reading: Reading) -> Float[Tensor, "batch unit width"]:
     return reading.hidden if reading.values is None else reading.values
 
 
-def answered(
-    model: AttentionModel, reading: Reading, sums: Float[Tensor, "batch *draw variant width"]
-) -> Logits:
+def answered(model: Network, reading: Reading, sums: Float[Tensor, "batch *draw variant width"]) -> Logits:
     """The logits of variants, from what attention summed up in each."""
     logits = model.decoder(sums, reading.query) if reading.bias is None else sums + reading.bias
     if (answers := reading.batch.answers) is None:

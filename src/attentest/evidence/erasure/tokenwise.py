@@ -10,6 +10,7 @@ the support never moved the threshold, so leaving it out changes nothing.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import final
 
 import torch
 from jaxtyping import Float, Int
@@ -22,45 +23,49 @@ from attentest.evidence.erasure.remainder import (
     Drawn,
     answered,
     carried,
+    parts_of,
     renormalises,
     reweighed,
 )
 from attentest.model.networks.decoder import Affine
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Network, Reading
 
 # Above this weight the others are projected again.
 NEARLY_ALL = 0.99
 
 
-def floats_per_variant(model: AttentionModel, units: int) -> int:
+def floats_per_variant(model: Model, units: int) -> int:
     """Memory of one variant: what attention carries, in double precision; or scores and weights again."""
-    width = len(model.labels) if isinstance(model.decoder, Affine) else model.encoder.width
-    return 6 * width if renormalises(model.projection) else 8 * units + 2 * width
+    network = parts_of(model)
+    width = len(model.labels) if isinstance(network.decoder, Affine) else network.width
+    return 6 * width if renormalises(network.projection) else 8 * units + 2 * width
 
 
+@final
 class TokenWiseRemainder(AbstractRemainder):
     """No state changes when another unit is deleted, so scores are held as they are."""
 
     def own(self) -> Answers:
         """Every unit keeps its score."""
-        return token_wise(self.model, self.reading, self.lefts)
+        return token_wise(parts_of(self.model), self.reading, self.lefts)
 
     def under(self, weights: Drawn, scores: Drawn) -> Float[Tensor, "batch draw variant class"]:
         """The same closed form for every draw."""
+        network = parts_of(self.model)
         draws = [
-            token_wise(self.model, replace(self.reading, weights=drawn, scores=scored), self.lefts)
+            token_wise(network, replace(self.reading, weights=drawn, scores=scored), self.lefts)
             for drawn, scored in zip(weights.unbind(1), scores.unbind(1), strict=True)
         ]
         return torch.stack(draws, dim=1)
 
 
-def token_wise(model: AttentionModel, reading: Reading, lefts: range) -> Answers:
+def token_wise(model: Network, reading: Reading, lefts: range) -> Answers:
     """The logits of each variant."""
     sums = (_renormalised if renormalises(model.projection) else _projected)(model, reading, lefts)
     return answered(model, reading, sums)
 
 
-def _renormalised(model: AttentionModel, reading: Reading, lefts: range) -> Carried:
+def _renormalised(model: Network, reading: Reading, lefts: range) -> Carried:
     each, leaving = carried(reading), reading.weights[:, lefts.start : lefts.stop]
     # In double precision the differences lose nothing that the weights themselves had.
     parts = reading.weights.masked_fill(~reading.mask, 0.0).double()
@@ -75,7 +80,7 @@ def _renormalised(model: AttentionModel, reading: Reading, lefts: range) -> Carr
     return sums
 
 
-def _projected(model: AttentionModel, reading: Reading, lefts: range) -> Carried:
+def _projected(model: Network, reading: Reading, lefts: range) -> Carried:
     weights = reading.weights[:, None].repeat(1, len(lefts), 1)
     texts, variants = (reading.weights[:, lefts.start : lefts.stop] > 0).nonzero(as_tuple=True)
     weights[texts, variants] = _weights_without(model, reading, texts, variants + lefts.start)
@@ -83,7 +88,7 @@ def _projected(model: AttentionModel, reading: Reading, lefts: range) -> Carried
 
 
 def _weights_without(
-    model: AttentionModel, reading: Reading, texts: Int[Tensor, " row"], lefts: Int[Tensor, " row"]
+    model: Network, reading: Reading, texts: Int[Tensor, " row"], lefts: Int[Tensor, " row"]
 ) -> Float[Tensor, "row unit"]:
     remain = reading.mask[texts]
     remain[torch.arange(len(texts), device=texts.device), lefts] = False

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from typing import final
+
 from jaxtyping import Float
 from torch import Tensor
 
 from attentest.evidence.erasure.parts import read_parts
 from attentest.evidence.erasure.remainder import AbstractRemainder, Answers, Drawn, over_units
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 
 
-def floats_per_variant(model: AttentionModel, tokens: int) -> int:
+def floats_per_variant(model: Model, tokens: int) -> int:
     """Embeddings, a recurrence's gates both ways, a Transformer's maps, or less."""
-    return (tokens + 2) * (2 * model.embedding.embedding_dim + 8 * model.encoder.width + 8 * tokens)
+    return (tokens + 2) * (2 * model.embedding.embedding_dim + 8 * model.width + 8 * tokens)
 
 
+@final
 class WholeRemainder(AbstractRemainder):
     """Every variant as a text of its own."""
 
-    def __init__(self, model: AttentionModel, reading: Reading, lefts: range) -> None:
+    def __init__(self, model: Model, reading: Reading, lefts: range) -> None:
         super().__init__(model, reading, lefts)
         asked = reading.mask[:, lefts.start : lefts.stop]
         self.texts, self.variants = asked.nonzero(as_tuple=True)

@@ -10,6 +10,8 @@ correction of the bias. With `F(s) = r (c_{s+1} + F(s+1))`, one number a step, t
 
 from __future__ import annotations
 
+from typing import final
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -21,6 +23,7 @@ Rows = Int[Tensor, " row"]
 Table = Float[Tensor, "row *column"]
 
 
+@final
 class GlidingAdam:
     """Call `catch_up` before rows are read and `step` with their gradient; `steps` are all there will be."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import torch
@@ -20,15 +21,16 @@ from torch.nn import functional
 
 from attentest.evidence.game.laypeople import BATCH, EPOCHS, PATIENCE, RATE
 from attentest.evidence.game.messages import places
-from attentest.model.batch import Batch, IndexedSplit, buckets
+from attentest.model.batch import AbstractSplit, Batch, buckets
 from attentest.model.networks.projection import entmax15
 from attentest.model.reader import TEXTS, TOKENS
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import Network
 from attentest.shapes import Hidden, Logits, Mask, Weights
 
 Answers = Int[Tensor, " batch"]
 
 
+@final
 class Explainer(nn.Module):
     """`v . tanh(W h_t + e_answer)`, projected by 1.5-entmax: additive attention that knows the answer."""
 
@@ -45,6 +47,7 @@ class Explainer(nn.Module):
         return entmax15(self.to_score(inner.tanh()).squeeze(-1), mask)
 
 
+@final
 class Listener(nn.Module):
     """A layperson whose words arrive with weights: what each says for each class, nothing at first.
 
@@ -66,19 +69,21 @@ class Listener(nn.Module):
         return heard + torch.einsum("bw,bwc->bc", batch.query_mask.to(weights), asked)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Told:
     """Some texts of a split and what the classifier says of them."""
 
-    split: IndexedSplit
+    split: AbstractSplit
     answers: Int[np.ndarray, " text"]
     texts: Int[np.ndarray, " chosen"]  # rows of the split: those that the classifier has an answer to
 
 
+@final
 class Together(nn.Module):
     """One explainer, one listener, and the classifier between them, which never changes."""
 
-    def __init__(self, model: AttentionModel, classes: int) -> None:
+    def __init__(self, model: Network, classes: int) -> None:
         super().__init__()
         self.model = model
         self.explainer = Explainer(model.encoder.width, classes)
@@ -92,6 +97,7 @@ class Together(nn.Module):
         return weights, self.listener(batch, weights)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class JointExplainer:
     """The explainer of the epoch that was understood best on dev."""
@@ -100,7 +106,7 @@ class JointExplainer:
 
     @classmethod
     def taught(
-        cls, model: AttentionModel, lessons: Told, exam: Told, *, classes: int, rng: np.random.Generator
+        cls, model: Network, lessons: Told, exam: Told, *, classes: int, rng: np.random.Generator
     ) -> JointExplainer:
         """Trained as laypeople are: the same rate, batches, epochs and patience."""
         with torch.random.fork_rng(devices=[]):
@@ -125,7 +131,7 @@ class JointExplainer:
         return cls(both)
 
     @torch.no_grad()
-    def weights(self, split: IndexedSplit, answers: Int[np.ndarray, " text"]) -> Float[np.ndarray, " token"]:
+    def weights(self, split: AbstractSplit, answers: Int[np.ndarray, " text"]) -> Float[np.ndarray, " token"]:
         """The weight of every word of a split, texts one behind the other."""
         found = np.empty(split.lengths.sum())
         told = Told(split, answers, np.arange(len(split)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import torch
@@ -27,6 +28,7 @@ Table = Float[Tensor, "word layperson class"]
 Answers = Int[np.ndarray, " text"]
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Laypeople:
     """What each word says for each class, to each of them."""

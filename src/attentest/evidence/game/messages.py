@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -52,6 +53,7 @@ def counted(
     return np.add.reduceat(chosen.astype(np.int64), np.cumsum(lengths) - lengths)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Messages:
     """The words of every text, and to which laypeople each of them was sent.

@@ -17,30 +17,26 @@ import torch
 from torch import Tensor
 
 from attentest.evidence.importances.presence import PerUnit, answers_to_parts, without_lone_units
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.model.subset import selected
 from attentest.refusal import Refusal
 
 AT_ONCE = 64  # parts that Captum asks about together; how many never changes what it finds
 
 
-def captum_lime(
-    model: AttentionModel, reading: Reading, *, rng: torch.Generator, samples: int = 200
-) -> PerUnit:
+def captum_lime(model: Model, reading: Reading, *, rng: torch.Generator, samples: int = 200) -> PerUnit:
     """The coefficients of Captum's LIME, by default a lasso; signed. NaN where a text has one unit."""
     return _one_by_one("Lime", model, reading, rng, samples)
 
 
 def captum_kernel_shap(
-    model: AttentionModel, reading: Reading, *, rng: torch.Generator, samples: int = 200
+    model: Model, reading: Reading, *, rng: torch.Generator, samples: int = 200
 ) -> PerUnit:
     """Shapley values by Captum's regression on random parts; signed. NaN where a text has one unit."""
     return _one_by_one("KernelShap", model, reading, rng, samples)
 
 
-def _one_by_one(
-    kind: str, model: AttentionModel, reading: Reading, rng: torch.Generator, samples: int
-) -> PerUnit:
+def _one_by_one(kind: str, model: Model, reading: Reading, rng: torch.Generator, samples: int) -> PerUnit:
     method, found = getattr(_library(), kind), reading.embeddings.new_zeros(reading.mask.shape)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(torch.randint(2**62, (), generator=rng)))
@@ -50,7 +46,7 @@ def _one_by_one(
     return without_lone_units(found, reading)
 
 
-def _attributed(method: Any, model: AttentionModel, reading: Reading, length: int, samples: int) -> Tensor:
+def _attributed(method: Any, model: Model, reading: Reading, length: int, samples: int) -> Tensor:
     """What Captum says of one text, whose input is which of its units are there."""
     units = reading.mask.shape[1]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, final
 
 import torch
 
@@ -19,10 +19,11 @@ from attentest.evidence.importances.integrated_gradients import integrated_gradi
 from attentest.evidence.importances.lime import lime
 from attentest.evidence.importances.presence import PerUnit
 from attentest.evidence.importances.shapley import shapley_values
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.refusal import look_up
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Effort:
     """How much each explainer may ask of a text."""
@@ -35,9 +36,7 @@ class Effort:
 class Explainer(Protocol):
     """From a reading to a number for every unit."""
 
-    def __call__(
-        self, model: AttentionModel, reading: Reading, *, rng: torch.Generator, effort: Effort
-    ) -> PerUnit:
+    def __call__(self, model: Model, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
         """0 on padding; NaN where it is not defined."""
         ...
 
@@ -49,7 +48,7 @@ def attention_of(reading: Reading) -> PerUnit:
 
 
 def explain(
-    model: AttentionModel,
+    model: Model,
     reading: Reading,
     *,
     rng: torch.Generator,
@@ -62,31 +61,31 @@ def explain(
     return {name: says(model, reading, rng=rng, effort=effort) for name, says in asked.items()}
 
 
-def _gradient(model: AttentionModel, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
+def _gradient(model: Model, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
     return gradients(model, reading.batch).times_input
 
 
-def _left_out(model: AttentionModel, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
+def _left_out(model: Model, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
     return leave_one_out(model, reading).change
 
 
-def _integrated(model: AttentionModel, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
+def _integrated(model: Model, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
     return integrated_gradients(model, reading, steps=effort.steps)
 
 
-def _shapley(model: AttentionModel, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
+def _shapley(model: Model, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
     return shapley_values(model, reading, permutations=effort.permutations, rng=rng)
 
 
-def _lime(model: AttentionModel, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
+def _lime(model: Model, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
     return lime(model, reading, samples=effort.samples, rng=rng)
 
 
-def _captum_lime(model: AttentionModel, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
+def _captum_lime(model: Model, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
     return captum_lime(model, reading, samples=effort.samples, rng=rng)
 
 
-def _captum_shap(model: AttentionModel, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
+def _captum_shap(model: Model, reading: Reading, *, rng: torch.Generator, effort: Effort) -> PerUnit:
     return captum_kernel_shap(model, reading, samples=effort.samples, rng=rng)
 
 

@@ -8,6 +8,7 @@ lower is better. Words are deleted and the rest is read again, as in leave-one-o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from attentest.evidence.importances.presence import answers_to_parts, explained
 from attentest.evidence.permutation import orders
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 
 BINS = (1, 5, 10, 20, 50)  # per cent of a text's units
 Rankings = Float[Tensor, "batch ranking unit"]
@@ -23,6 +24,7 @@ PerBin = Float[Tensor, "batch ranking bin"]
 PerRanking = Float[Tensor, "batch ranking"]
 
 
+@final
 @dataclass(frozen=True)
 class Faithfulness:
     """Both measures of every ranking in every bin; NaN where a text has one unit or a ranking a NaN."""
@@ -45,7 +47,7 @@ class Faithfulness:
 
 
 def faithfulness(
-    model: AttentionModel, reading: Reading, scores: Rankings, *, road: str | None = None
+    model: Model, reading: Reading, scores: Rankings, *, road: str | None = None
 ) -> Faithfulness:
     """Of any number of rankings at once; the largest score is on top, of equals the first in the text."""
     top = on_top(scores, reading.mask)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import final
 
 import numpy as np
 import torch
@@ -20,13 +21,14 @@ from torch import Tensor
 
 from attentest.evidence.erasure.remainder import over_units
 from attentest.evidence.permutation import orders
-from attentest.model.batch import IndexedSplit
+from attentest.model.batch import AbstractSplit
 from attentest.model.reader import readings
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 
 Drawn = Float[Tensor, "batch draw *head unit"]
 
 
+@final
 @dataclass(frozen=True)
 class GivenAttention:
     """Several attentions for each text of a reading: weights for `decide`, and the scores behind them."""
@@ -65,6 +67,7 @@ class GivenAttention:
         return GivenAttention(torch.cat(weights, dim=1), torch.cat(scores, dim=1))
 
 
+@final
 class AttentionPool:
     """The attention of every text of a split, from which other texts borrow."""
 
@@ -79,7 +82,7 @@ class AttentionPool:
         self.place = np.argsort(self.by_length, kind="stable")
 
     @classmethod
-    def of(cls, model: AttentionModel, split: IndexedSplit) -> AttentionPool:
+    def of(cls, model: Model, split: AbstractSplit) -> AttentionPool:
         """Read the whole split once."""
         found: dict[int, tuple[Tensor, Tensor]] = {}
         for rows, reading in readings(model, split):
@@ -109,7 +112,7 @@ class AttentionPool:
         return np.where(count[:, None] > 0, found, -1)
 
     def swapped(
-        self, model: AttentionModel, reading: Reading, rows: np.ndarray, draws: int, *, rng: torch.Generator
+        self, model: Model, reading: Reading, rows: np.ndarray, draws: int, *, rng: torch.Generator
     ) -> GivenAttention:
         """For each row the attention of its partners, cut to its length; NaN where it has no partner."""
         partner = torch.from_numpy(self.partners(rows, draws, rng=rng))
@@ -129,7 +132,7 @@ class AttentionPool:
         )
 
     def own_and_nulls(
-        self, model: AttentionModel, reading: Reading, rows: np.ndarray, draws: int, *, rng: torch.Generator
+        self, model: Model, reading: Reading, rows: np.ndarray, draws: int, *, rng: torch.Generator
     ) -> GivenAttention:
         """The reading's own attention, then so many swapped and as many permuted draws."""
         return GivenAttention.joined(

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Float
@@ -18,12 +18,13 @@ from torch import Tensor
 
 from attentest.model.batch import Batch
 from attentest.model.networks.decoder import distribution
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.shapes import Embedded, Logits
 
 PerUnit = Float[Tensor, "batch unit"]
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Gradients:
     """One text a row, one unit a column, zero on padding; a unit of several words has their sum."""
@@ -34,14 +35,14 @@ class Gradients:
     norm_free: PerUnit | None = None
 
 
-def gradients(model: AttentionModel, batch: Batch, *, free: bool = False) -> Gradients:
+def gradients(model: Model, batch: Batch, *, free: bool = False) -> Gradients:
     """Read the batch once and go back once; `free` goes back a second time, through the weights too."""
     with parameters_at_rest(model), torch.enable_grad():
         embeddings = model.embedding(batch.tokens).detach().requires_grad_()
         reading = model.read(batch, embeddings=embeddings)
         held = _slope(model.decide(reading, reading.weights.detach()), embeddings, again=free)
         loose = _slope(model.decide(reading), embeddings) if free else None
-    at_rest = _without_graph(reading)
+    at_rest = reading.detached()
     return Gradients(
         reading=at_rest,
         times_input=per_unit(model, at_rest, (held * at_rest.embeddings).sum(-1).abs()),
@@ -61,7 +62,7 @@ def likeliest(logits: Logits) -> Float[Tensor, " batch"]:
 
 
 @contextmanager
-def parameters_at_rest(model: AttentionModel) -> Iterator[None]:
+def parameters_at_rest(model: Model) -> Iterator[None]:
     """While this holds, going back skips the gradients of the parameters, which is most of the work."""
     moving = [parameter for parameter in model.parameters() if parameter.requires_grad]
     for parameter in moving:
@@ -73,13 +74,7 @@ def parameters_at_rest(model: AttentionModel) -> Iterator[None]:
             parameter.requires_grad_(True)
 
 
-def _without_graph(reading: Reading) -> Reading:
-    tensors = {name: value for name, value in vars(reading).items() if isinstance(value, Tensor)}
-    detached: dict[str, Any] = {name: tensor.detach() for name, tensor in tensors.items()}
-    return replace(reading, **detached)
-
-
-def per_unit(model: AttentionModel, reading: Reading, of_tokens: Float[Tensor, "batch token"]) -> PerUnit:
+def per_unit(model: Model, reading: Reading, of_tokens: Float[Tensor, "batch token"]) -> PerUnit:
     """A unit of several tokens has their sum: the sentence of a hierarchy, or the one last state."""
     of_tokens = of_tokens.masked_fill(~reading.batch.mask, 0.0)
     if model.gathers:

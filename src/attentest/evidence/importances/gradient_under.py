@@ -10,6 +10,7 @@ predicted under the given weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Float
@@ -19,7 +20,7 @@ from attentest.evidence.importances.gradient import likeliest, parameters_at_res
 from attentest.evidence.importances.value_jacobian import passes_back, value_jacobian
 from attentest.model.networks.decoder import distribution
 from attentest.model.networks.encoders import Recurrent
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading, network_of
 from attentest.refusal import Refusal
 
 Drawn = Float[Tensor, "batch draw *head unit"]
@@ -28,6 +29,7 @@ PerDraw = Float[Tensor, "batch draw unit"]
 WALKED = 5
 
 
+@final
 @dataclass(frozen=True)
 class GradientsUnder:
     """|gradient x input| of every unit for every draw, zero on padding, and the road to it."""
@@ -37,7 +39,7 @@ class GradientsUnder:
 
 
 def gradients_under(
-    model: AttentionModel, reading: Reading, weights: Drawn, *, road: str | None = None
+    model: Model, reading: Reading, weights: Drawn, *, road: str | None = None
 ) -> GradientsUnder:
     """The importances under each of the given weights; `reading` is one without noise."""
     fast = "jacobian" if _pays(model, reading, weights.shape[1]) else "each draw"
@@ -54,18 +56,17 @@ def gradients_under(
     return GradientsUnder(torch.stack(draws, dim=1), name)
 
 
-def _pays(model: AttentionModel, reading: Reading, draws: int) -> bool:
+def _pays(model: Model, reading: Reading, draws: int) -> bool:
     """Whether the Jacobian takes less than one pass back for each draw."""
-    if reading.values is None:
+    network = model.network
+    if reading.values is None or network is None:
         return False
-    by_hand = isinstance(model.encoder, Recurrent) and isinstance(model.encoder.cell, nn.LSTM)
-    return passes_back(model, reading) <= draws * (WALKED if by_hand else 1)
+    by_hand = isinstance(network.encoder, Recurrent) and isinstance(network.encoder.cell, nn.LSTM)
+    return passes_back(network, reading) <= draws * (WALKED if by_hand else 1)
 
 
-def _by_jacobian(
-    model: AttentionModel, reading: Reading, weights: Drawn
-) -> Float[Tensor, "batch draw token"]:
-    jacobian = value_jacobian(model, reading)
+def _by_jacobian(model: Model, reading: Reading, weights: Drawn) -> Float[Tensor, "batch draw token"]:
+    jacobian = value_jacobian(network_of(model, "gradients by one Jacobian"), reading)
     with torch.no_grad():
         slopes = torch.einsum("bdu,bcut->bdct", weights, jacobian).double()
         chances = distribution(model.decide(reading, weights).double())
@@ -83,7 +84,7 @@ def _of_probability(
     return beyond * chances.amax(-1, keepdim=True)
 
 
-def _each_draw(model: AttentionModel, reading: Reading, weights: Drawn) -> Float[Tensor, "batch draw token"]:
+def _each_draw(model: Model, reading: Reading, weights: Drawn) -> Float[Tensor, "batch draw token"]:
     draws = []
     with parameters_at_rest(model), torch.enable_grad():
         vectors = reading.embeddings.detach().requires_grad_()

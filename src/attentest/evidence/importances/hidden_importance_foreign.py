@@ -9,16 +9,15 @@ from torch import Tensor
 from attentest.evidence.erasure import leave_one_out as erasure
 from attentest.evidence.importances.gradient import likeliest, parameters_at_rest
 from attentest.evidence.removal.decisions import without
-from attentest.foreign.roads import TransformerReading
 from attentest.model.divergence import total_variation
 from attentest.model.networks.decoder import distribution
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 
 PerUnit = Float[Tensor, "batch unit"]
 
 
 @torch.enable_grad()
-def free_gradient(model: AttentionModel, reading: Reading) -> PerUnit:
+def free_gradient(model: Model, reading: Reading) -> PerUnit:
     """`||df / dh_i||_2`, through the sum and through the weights, by whatever graph the model's reading has.
 
     The states of a transformer are those that enter the layer: its attention scores them by their keys and
@@ -28,19 +27,19 @@ def free_gradient(model: AttentionModel, reading: Reading) -> PerUnit:
     """
     with parameters_at_rest(model):
         again = model.read(reading.batch, embeddings=reading.embeddings.detach().requires_grad_())
-        states = again.entered if isinstance(again, TransformerReading) else again.hidden
+        states = again.scored_states
         if states is None:
             return torch.full_like(reading.weights, float("nan"))
         (slope,) = torch.autograd.grad(likeliest(model.decide(again)).sum(), states)
     norms = slope.norm(dim=2)
-    if isinstance(again, TransformerReading):
-        inside = norms.masked_fill(again.unit < 0, 0.0)
-        norms = norms.new_zeros(again.mask.shape).scatter_add(1, again.unit.clamp_min(0), inside)
+    if again.scored_unit is not None:
+        inside = norms.masked_fill(again.scored_unit < 0, 0.0)
+        norms = norms.new_zeros(again.mask.shape).scatter_add(1, again.scored_unit.clamp_min(0), inside)
     return norms.masked_fill(~reading.mask, 0.0)
 
 
 @torch.no_grad()
-def by_asking(model: AttentionModel, reading: Reading) -> PerUnit:
+def by_asking(model: Model, reading: Reading) -> PerUnit:
     """How far the output moves when one weight is taken away and the rest renormalise.
 
     The weights are the reading's, whosever they are. Zero on padding; NaN where nothing would be left.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -17,9 +18,8 @@ from torch import Tensor, nn
 
 from attentest.evidence.importances import influence_recurrent
 from attentest.evidence.permutation import orders
-from attentest.foreign.roads import TransformerReading
 from attentest.model.networks.encoders import Recurrent, TokenWise
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Network, Reading, network_of
 from attentest.model.subset import selected
 from attentest.refusal import Refusal
 from attentest.shapes import Embedded, Hidden, Mask
@@ -29,6 +29,7 @@ AT_MOST = 16  # states of a text
 FLOATS = 16_000_000  # numbers held at a time, some 64 megabytes
 
 
+@final
 @dataclass(frozen=True)
 class Positions:
     """The units of each text whose states are asked about, in their order; `there` is False past the last."""
@@ -53,6 +54,7 @@ class Positions:
         return cls(places.masked_fill(~there, 0), there)
 
 
+@final
 @dataclass(frozen=True)
 class Influence:
     """Norms of d||h_p|| / dx_i, one state a row, one token a column, 0 on padding; and the road to them.
@@ -65,6 +67,7 @@ class Influence:
     road: str
 
 
+@final
 @dataclass(frozen=True)
 class Jacobian:
     """The Frobenius norms of dh_p / dx_i, laid out like an influence, and the road to them."""
@@ -73,46 +76,45 @@ class Jacobian:
     road: str
 
 
-def influence(
-    model: AttentionModel, reading: Reading, positions: Positions, *, road: str | None = None
-) -> Influence:
+def influence(model: Model, reading: Reading, positions: Positions, *, road: str | None = None) -> Influence:
     """The influence of every token on the states asked about; `reading` is one without noise.
 
     NaN where a model made elsewhere does not show what its attention sums up.
     """
     name = _checked(model, road)
-    if isinstance(reading, TransformerReading) and reading.carried is None:
+    if not reading.hidden_summed:
         unseen = torch.full((*positions.there.shape, reading.batch.mask.shape[1]), float("nan"))
         l2 = l1 = unseen.to(reading.embeddings)
     elif name == "recurrent":
-        l2, l1 = influence_recurrent.recurrent(model, reading, positions.places, positions.there)
+        l2, l1 = influence_recurrent.recurrent(_parts(model), reading, positions.places, positions.there)
     else:
         l2, l1 = (_token_wise if name == "token-wise" else _whole)(model, reading, positions)
     return Influence(_silenced(l2, reading, positions), _silenced(l1, reading, positions), name)
 
 
-def jacobian(
-    model: AttentionModel, reading: Reading, positions: Positions, *, road: str | None = None
-) -> Jacobian:
+def jacobian(model: Model, reading: Reading, positions: Positions, *, road: str | None = None) -> Jacobian:
     """`||dh_p / dx_i||_F`, which asks for every unit of a state and so takes as many times as long."""
     name = _checked(model, road)
     if name == "recurrent":
-        norms = influence_recurrent.recurrent_frobenius(model, reading, positions.places, positions.there)
+        norms = influence_recurrent.recurrent_frobenius(
+            _parts(model), reading, positions.places, positions.there
+        )
     else:
         name, norms = "whole", _whole_frobenius(model, reading, positions)
     return Jacobian(_silenced(norms, reading, positions), name)
 
 
-def _checked(model: AttentionModel, road: str | None) -> str:
-    fast = "whole"
-    if model.attention is not None:  # the last state alone depends on all words, whatever the encoder
-        if isinstance(model.encoder, TokenWise):
+def _checked(model: Model, road: str | None) -> str:
+    fast, network = "whole", model.network
+    # The last state alone depends on all words, whatever the encoder.
+    if network is not None and network.attention is not None:
+        if isinstance(network.encoder, TokenWise):
             fast = "token-wise"
-        elif isinstance(model.encoder, Recurrent) and isinstance(model.encoder.cell, nn.LSTM):
+        elif isinstance(network.encoder, Recurrent) and isinstance(network.encoder.cell, nn.LSTM):
             fast = "recurrent"
     if road not in (None, fast, "whole"):
         raise Refusal(
-            f"influence with the encoder {model.config.encoder!r} and attention {model.config.attention!r}",
+            f"influence with {model.capabilities.attention}",
             got=f"the road {road!r}",
             needs=" or ".join(dict.fromkeys([repr(fast), "'whole'"])),
             way_out="Leave the road out to take the fastest.",
@@ -120,14 +122,18 @@ def _checked(model: AttentionModel, road: str | None) -> str:
     return road or fast
 
 
-def _encoded(model: AttentionModel, reading: Reading) -> tuple[Embedded, Hidden]:
+def _parts(model: Model) -> Network:
+    return network_of(model, "influence by one walk back")
+
+
+def _encoded(model: Model, reading: Reading) -> tuple[Embedded, Hidden]:
     """Embeddings and the states that depend on them."""
     embeddings = reading.embeddings.detach().requires_grad_()
     return embeddings, model.read(reading.batch, embeddings=embeddings).hidden
 
 
 @torch.enable_grad()
-def _whole(model: AttentionModel, reading: Reading, positions: Positions) -> tuple[Norms, Norms]:
+def _whole(model: Model, reading: Reading, positions: Positions) -> tuple[Norms, Norms]:
     """One pass back for each position: texts do not see each other, so a sum has each one's gradient."""
     embeddings, hidden = _encoded(model, reading)
     sizes = hidden.norm(dim=2).gather(1, positions.places)
@@ -140,7 +146,7 @@ def _whole(model: AttentionModel, reading: Reading, positions: Positions) -> tup
 
 
 @torch.enable_grad()
-def _token_wise(model: AttentionModel, reading: Reading, positions: Positions) -> tuple[Norms, Norms]:
+def _token_wise(model: Model, reading: Reading, positions: Positions) -> tuple[Norms, Norms]:
     """One pass back for all positions: what a token moves is its own state and no other."""
     embeddings, hidden = _encoded(model, reading)
     (slope,) = torch.autograd.grad(hidden.norm(dim=2)[reading.mask].sum(), embeddings)
@@ -149,11 +155,11 @@ def _token_wise(model: AttentionModel, reading: Reading, positions: Positions) -
 
 
 @torch.enable_grad()
-def _whole_frobenius(model: AttentionModel, reading: Reading, positions: Positions) -> Norms:
+def _whole_frobenius(model: Model, reading: Reading, positions: Positions) -> Norms:
     """Each text as often as a state has units, as far as memory allows: every copy answers for one unit."""
     tokens = reading.batch.mask.shape[1]
     squares = reading.embeddings.new_zeros(*positions.there.shape, tokens)
-    units = torch.arange(model.encoder.width, device=squares.device)
+    units = torch.arange(model.width, device=squares.device)
     at_once = max(1, FLOATS // ((tokens + 2) * (reading.embeddings.shape[2] + 8 * (len(units) + tokens))))
     for text, some in itertools.product(range(len(squares)), units.split(at_once)):
         copies = selected(reading, torch.full_like(some, text))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -21,7 +22,7 @@ from attentest.corpus.vocabulary import END, START
 from attentest.evidence.erasure.cells import LSTMDirection, squash_
 from attentest.model.networks.encoders import Recurrent
 from attentest.model.networks.recurrence import reversal, turned
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Network, Reading
 
 Places = Int[Tensor, "batch position"]
 There = Bool[Tensor, "batch position"]
@@ -35,6 +36,7 @@ ROWS, GPU_ROWS = 512, 65_536
 LANES = 16  # numbers that a processor multiplies at once
 
 
+@final
 @dataclass(frozen=True)
 class Direction:
     """One direction of a batch, read: what a change of state or cell does to the gates at every step.
@@ -48,7 +50,7 @@ class Direction:
     emb: int
 
     @classmethod
-    def of(cls, model: AttentionModel, reading: Reading, *, backward: bool) -> Direction:
+    def of(cls, model: Network, reading: Reading, *, backward: bool) -> Direction:
         """The gates again. States are known, so one product has them all; cells are added up in order."""
         assert isinstance(model.encoder, Recurrent)
         cell = model.encoder.cell
@@ -136,6 +138,7 @@ def _write(
     passed.copy_(keep)
 
 
+@final
 @dataclass(frozen=True)
 class _Asked:
     """The states asked about, as rows: their texts, their words, and where both are in each direction."""
@@ -166,7 +169,7 @@ class _Asked:
 
 
 @torch.no_grad()
-def recurrent(model: AttentionModel, reading: Reading, places: Places, there: There) -> tuple[Norms, Norms]:
+def recurrent(model: Network, reading: Reading, places: Places, there: There) -> tuple[Norms, Norms]:
     """The L2 and the L1 norm of d||h_p|| / dx_i; 0 where no state was asked about and on padding."""
     asked = _Asked.of(reading, places, there)
     state = reading.hidden[asked.texts, asked.places]
@@ -192,7 +195,7 @@ def recurrent(model: AttentionModel, reading: Reading, places: Places, there: Th
 
 
 @torch.no_grad()
-def recurrent_frobenius(model: AttentionModel, reading: Reading, places: Places, there: There) -> Norms:
+def recurrent_frobenius(model: Network, reading: Reading, places: Places, there: There) -> Norms:
     """The Frobenius norm of dh_p / dx_i: every unit of a half-state is a row, and squares are added."""
     asked = _Asked.of(reading, places, there)
     units = torch.eye(reading.hidden.shape[2] // 2).to(reading.hidden)
@@ -215,7 +218,7 @@ def recurrent_frobenius(model: AttentionModel, reading: Reading, places: Places,
 
 @torch.no_grad()
 def recurrent_slopes(
-    model: AttentionModel, reading: Reading, outputs: Float[Tensor, "output hidden"]
+    model: Network, reading: Reading, outputs: Float[Tensor, "output hidden"]
 ) -> Float[Tensor, "batch output unit token"]:
     """`(d(w . h_u) / de_t) . e_t` for every output w, unit and token; 0 where no unit is.
 

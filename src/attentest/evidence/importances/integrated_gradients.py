@@ -18,14 +18,14 @@ from attentest.evidence.importances.gradient import parameters_at_rest, per_unit
 from attentest.evidence.importances.presence import PerUnit, explained
 from attentest.model.batch import buckets
 from attentest.model.networks.decoder import distribution
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.model.subset import selected, selected_batch
 from attentest.refusal import Refusal
 from attentest.shapes import Embedded
 
 
 def integrated_gradients(
-    model: AttentionModel, reading: Reading, *, steps: int = 32, rng: torch.Generator | None = None
+    model: Model, reading: Reading, *, steps: int = 32, rng: torch.Generator | None = None
 ) -> PerUnit:
     """What each unit adds to the predicted class's probability on the way from vectors of zeros; signed.
 
@@ -42,7 +42,7 @@ def integrated_gradients(
     return per_unit(model, reading, along)
 
 
-def _of_alike_length(model: AttentionModel, reading: Reading, steps: int) -> Iterator[Int[Tensor, " some"]]:
+def _of_alike_length(model: Model, reading: Reading, steps: int) -> Iterator[Int[Tensor, " some"]]:
     """Texts whose whole way fits into memory together: what stands on padding goes all the way, too."""
     lengths = reading.batch.mask.sum(1).tolist()
     costs = np.array([steps * _floats(model, length) for length in lengths])
@@ -50,12 +50,12 @@ def _of_alike_length(model: AttentionModel, reading: Reading, steps: int) -> Ite
         yield torch.from_numpy(group).to(reading.mask.device)
 
 
-def _floats(model: AttentionModel, tokens: int) -> int:
+def _floats(model: Model, tokens: int) -> int:
     """A pass that goes back keeps what it made on the way, some three times what one that does not holds."""
     return 3 * erasure.ROADS["whole"].floats_per_variant(model, tokens)
 
 
-def _along(model: AttentionModel, reading: Reading, steps: int) -> Float[Tensor, "batch token"]:
+def _along(model: Model, reading: Reading, steps: int) -> Float[Tensor, "batch token"]:
     """What each token adds over all steps, as many of them in one pass as memory allows."""
     nodes, shares = (torch.from_numpy(side / 2) for side in np.polynomial.legendre.leggauss(steps))
     vectors = reading.embeddings.detach()
@@ -68,7 +68,7 @@ def _along(model: AttentionModel, reading: Reading, steps: int) -> Float[Tensor,
 
 
 def _slopes(
-    model: AttentionModel, reading: Reading, shares: Float[Tensor, " step"]
+    model: Model, reading: Reading, shares: Float[Tensor, " step"]
 ) -> Float[Tensor, "step batch token emb"]:
     """The gradient of the predicted class's probability at these shares of the way, all in one pass."""
     steps, batch, about = len(shares), len(reading.mask), explained(model, reading)

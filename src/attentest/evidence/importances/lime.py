@@ -13,14 +13,14 @@ from torch import Tensor
 
 from attentest.evidence.importances.presence import PerUnit, answers_to_parts, explained, without_lone_units
 from attentest.evidence.permutation import orders
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.refusal import Refusal
 
 WIDTH = 0.25  # of the kernel: half of a text counts a quarter of the whole, a tenth of it next to nothing
 PENALTY = 1.0  # on the squares of the slopes: what scikit-learn's ridge has by default
 
 
-def lime(model: AttentionModel, reading: Reading, *, rng: torch.Generator, samples: int = 200) -> PerUnit:
+def lime(model: Model, reading: Reading, *, rng: torch.Generator, samples: int = 200) -> PerUnit:
     """The slope of each unit's presence; signed. NaN where a text has one unit."""
     if samples < 1:
         raise Refusal("LIME", got=f"{samples} samples", needs="at least 1", way_out="200 are the default.")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import torch
@@ -17,10 +18,9 @@ from attentest.evidence.erasure import leave_one_out as erasure
 from attentest.evidence.erasure.parts import Answers, Chosen, Kept, units_of_tokens
 from attentest.evidence.importances.roads import road_for
 from attentest.evidence.removal.decisions import predicted
-from attentest.foreign.foreign_model import ForeignModel
 from attentest.model.batch import buckets
 from attentest.model.networks.decoder import distribution
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 
 PerUnit = Float[Tensor, "batch unit"]
 PerText = Float[Tensor, " batch"]
@@ -28,6 +28,7 @@ Parts = Bool[Tensor, "batch variant unit"]
 AT_ONCE = 4096  # parts in a pass: more of them gain nothing
 
 
+@final
 @dataclass(frozen=True)
 class Explained:
     """What a text is explained for: its predicted class, how likely that is, and how likely unread."""
@@ -37,7 +38,7 @@ class Explained:
     unread: PerText
 
 
-def explained(model: AttentionModel, reading: Reading) -> Explained:
+def explained(model: Model, reading: Reading) -> Explained:
     """The answer to the whole text, and to none of it.
 
     Over no units attention rests nowhere, and our own models answer to that. What a foreign model would do
@@ -47,7 +48,7 @@ def explained(model: AttentionModel, reading: Reading) -> Explained:
     with torch.no_grad():
         logits = model.decide(reading)
         nowhere = model.decide(reading, torch.zeros_like(reading.weights))
-    if isinstance(model, ForeignModel):
+    if model.network is None:
         nowhere = torch.zeros_like(nowhere)
     best = predicted(logits)
     likely, unread = (distribution(each).gather(1, best[:, None])[:, 0] for each in (logits, nowhere))
@@ -55,7 +56,7 @@ def explained(model: AttentionModel, reading: Reading) -> Explained:
 
 
 def answers_to_parts(
-    model: AttentionModel, reading: Reading, kept: Parts, *, road: str | None = None
+    model: Model, reading: Reading, kept: Parts, *, road: str | None = None
 ) -> Float[Tensor, "batch variant"]:
     """The probability of each text's predicted class when only the units `kept` are left of it."""
     about, kept = explained(model, reading), kept & reading.mask[:, None]
@@ -89,9 +90,7 @@ def _distinct(texts: Chosen, parts: Kept) -> tuple[Int[Tensor, " distinct"], Int
     return torch.from_numpy(first).to(texts.device), torch.from_numpy(again).to(texts.device)
 
 
-def _answered(
-    model: AttentionModel, reading: Reading, texts: Chosen, parts: Kept, road: str | None
-) -> Answers:
+def _answered(model: Model, reading: Reading, texts: Chosen, parts: Kept, road: str | None) -> Answers:
     answer, logits, order = road_for(model, road), [], []
     with torch.no_grad():
         for some in _plan(model, reading, texts, parts):
@@ -100,9 +99,7 @@ def _answered(
     return torch.cat(logits)[torch.cat(order).argsort()]
 
 
-def _plan(
-    model: AttentionModel, reading: Reading, texts: Chosen, parts: Kept
-) -> Iterator[Int[Tensor, " some"]]:
+def _plan(model: Model, reading: Reading, texts: Chosen, parts: Kept) -> Iterator[Int[Tensor, " some"]]:
     """Parts of alike length together, as many as memory allows."""
     sizes = torch.zeros(reading.mask.shape, dtype=torch.long, device=texts.device)
     sizes.scatter_add_(1, units_of_tokens(model, reading), reading.batch.mask.long())

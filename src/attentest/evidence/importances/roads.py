@@ -10,21 +10,23 @@ from collections.abc import Callable
 
 import torch
 
+from attentest.evidence.erasure.leave_one_out import encoder_in_words
 from attentest.evidence.erasure.parts import Answers, Chosen, Kept, answers_read_anew
-from attentest.evidence.erasure.remainder import carried, reweighed
+from attentest.evidence.erasure.remainder import carried, parts_of, reweighed
 from attentest.model.networks.encoders import TokenWise
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.refusal import Refusal
 
-Road = Callable[[AttentionModel, Reading, Chosen, Kept], Answers]
+Road = Callable[[Model, Reading, Chosen, Kept], Answers]
 
 
-def road_for(model: AttentionModel, road: str | None) -> Road:
+def road_for(model: Model, road: str | None) -> Road:
     """The road of this name, or the fastest there is."""
-    possible = ("token-wise", "whole") if isinstance(model.encoder, TokenWise) else ("whole",)
+    alone = model.network is not None and isinstance(model.network.encoder, TokenWise)
+    possible = ("token-wise", "whole") if alone else ("whole",)
     if road not in (None, *possible):
         raise Refusal(
-            f"parts of texts with the encoder {model.config.encoder!r}",
+            f"parts of texts with {encoder_in_words(model)}",
             got=f"the road {road!r}",
             needs=" or ".join(map(repr, possible)),
             way_out="Leave the road out to take the fastest.",
@@ -32,14 +34,15 @@ def road_for(model: AttentionModel, road: str | None) -> Road:
     return ROADS[road or possible[0]]
 
 
-def token_wise(model: AttentionModel, reading: Reading, texts: Chosen, kept: Kept) -> Answers:
+def token_wise(model: Model, reading: Reading, texts: Chosen, kept: Kept) -> Answers:
     """Attention over the units kept, and the answer to what it sums up: nothing is read again."""
-    weights = reweighed(model, reading.weights[texts], reading.scores[texts], kept)
+    network = parts_of(model)
+    weights = reweighed(network, reading.weights[texts], reading.scores[texts], kept)
     sums = torch.bmm(weights[:, None], carried(reading)[texts])[:, 0]
     if reading.bias is not None:
         logits = sums + reading.bias
     else:
-        logits = model.decoder(sums, None if reading.query is None else reading.query[texts])
+        logits = network.decoder(sums, None if reading.query is None else reading.query[texts])
     if reading.batch.answers is None:
         return logits
     return logits.masked_fill(~reading.batch.answers[texts], float("-inf"))

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from attentest.evidence.importances.presence import PerUnit, answers_to_parts, explained, without_lone_units
 from attentest.evidence.permutation import orders
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.refusal import Refusal
 
 
 def shapley_values(
-    model: AttentionModel, reading: Reading, *, rng: torch.Generator, permutations: int = 10
+    model: Model, reading: Reading, *, rng: torch.Generator, permutations: int = 10
 ) -> PerUnit:
     """The mean over drawn orders of what each unit adds; signed. NaN where a text has one unit."""
     if permutations < 2 or permutations % 2:
@@ -33,7 +33,7 @@ def shapley_values(
     return over_orders(model, reading, both)
 
 
-def over_orders(model: AttentionModel, reading: Reading, joining: Int[Tensor, "batch order unit"]) -> PerUnit:
+def over_orders(model: Model, reading: Reading, joining: Int[Tensor, "batch order unit"]) -> PerUnit:
     """The mean over these orders; over all of them it is the Shapley value itself."""
     place = joining.argsort(2)  # of each unit in each order
     steps = torch.arange(joining.shape[2], device=joining.device)

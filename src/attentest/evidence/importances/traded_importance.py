@@ -15,7 +15,7 @@ from torch import Tensor
 from attentest.evidence.erasure.remainder import answered, carried
 from attentest.model.divergence import total_variation
 from attentest.model.networks.decoder import distribution
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Network, Reading
 from attentest.shapes import Weights
 
 Orders = Int[Tensor, "batch draw unit"]
@@ -33,7 +33,7 @@ def traded_gradient(weights: Weights, gradient: Weights, orders: Orders) -> Draw
     return weights[:, None] * shuffled
 
 
-def traded_leave_one_out(model: AttentionModel, reading: Reading, orders: Orders) -> Drawn:
+def traded_leave_one_out(model: Network, reading: Reading, orders: Orders) -> Drawn:
     """The importances if each weight met another unit's value, and leaving one out only renormalised.
 
     That is exactly leave-one-out for an encoder without context; for others it is what attention's factor

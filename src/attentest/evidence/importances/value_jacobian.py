@@ -18,12 +18,12 @@ from attentest.evidence.importances.gradient import parameters_at_rest
 from attentest.evidence.importances.influence_recurrent import recurrent_slopes
 from attentest.model.networks.decoder import Affine
 from attentest.model.networks.encoders import Convolutional, Recurrent, TokenWise
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Network, Reading
 
 Jacobian: TypeAlias = Float[Tensor, "batch class unit token"]
 
 
-def reach(model: AttentionModel, units: int) -> int:
+def reach(model: Network, units: int) -> int:
     """How many words away a word may be from a unit whose state depends on it."""
     if model.attention is None or model.gathers:
         return units
@@ -35,14 +35,14 @@ def reach(model: AttentionModel, units: int) -> int:
     return units
 
 
-def passes_back(model: AttentionModel, reading: Reading) -> int:
+def passes_back(model: Network, reading: Reading) -> int:
     """How often autograd would go back."""
     assert reading.values is not None
     units = reading.mask.shape[1]
     return reading.values.shape[2] * min(units, 2 * reach(model, units) + 1)
 
 
-def value_jacobian(model: AttentionModel, reading: Reading, *, by_hand: bool = True) -> Jacobian:
+def value_jacobian(model: Network, reading: Reading, *, by_hand: bool = True) -> Jacobian:
     """The whole of it; zero on padding. Only for decisions that are affine in the context vector."""
     walks = isinstance(model.encoder, Recurrent) and isinstance(model.encoder.cell, nn.LSTM)
     if by_hand and walks and model.attention is not None:
@@ -53,7 +53,7 @@ def value_jacobian(model: AttentionModel, reading: Reading, *, by_hand: bool = T
     return found.masked_fill(~reading.batch.mask[:, None, None], 0.0)
 
 
-def _by_passes(model: AttentionModel, reading: Reading) -> Jacobian:
+def _by_passes(model: Network, reading: Reading) -> Jacobian:
     batch, units = reading.mask.shape
     tokens, span = reading.batch.mask.shape[1], min(units, 2 * reach(model, units) + 1)
     with parameters_at_rest(model), torch.enable_grad():

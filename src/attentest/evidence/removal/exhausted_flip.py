@@ -13,14 +13,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attentest.evidence.removal.decisions import attended, is_defined, overtaken, predicted, without
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.model.subset import selected
 
 MOST = 10  # items of a text, hence 1,022 sets at most
 
 
 @torch.no_grad()
-def exhausted_flip(model: AttentionModel, reading: Reading) -> Float[Tensor, " batch"]:
+def exhausted_flip(model: Model, reading: Reading) -> Float[Tensor, " batch"]:
     """The size of each text's smallest flip, 0 where no set flips it; NaN where that is not known.
 
     As in the exact one, a flip needs a rival strictly above and one item must stay. The reading's weights are
@@ -36,7 +36,7 @@ def exhausted_flip(model: AttentionModel, reading: Reading) -> Float[Tensor, " b
     return found
 
 
-def _of_alike(model: AttentionModel, reading: Reading, count: int) -> Int[Tensor, " batch"]:
+def _of_alike(model: Model, reading: Reading, count: int) -> Int[Tensor, " batch"]:
     """The same for texts of as many items, each of which is asked no further than to its first flip."""
     found = torch.zeros(len(reading.mask), dtype=torch.long, device=reading.mask.device)
     own = predicted(model.decide(reading, reading.weights))

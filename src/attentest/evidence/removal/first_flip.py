@@ -7,6 +7,7 @@ When everything is removed the bias alone decides, as in the published code; tha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from attentest.evidence.removal.decisions import attended, is_defined, overtaken, predicted, without
 from attentest.evidence.removal.smallest import CHUNK, Leads, leads
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.refusal import Refusal
 
 Orders = Int[Tensor, "batch order unit"]  # items from the first removed to the last, then everything else
@@ -22,6 +23,7 @@ Flips = Bool[Tensor, "batch order unit"]  # at k: is the decision another one wi
 NEVER = -1
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class FirstFlips:
     """Where each order of removal flips each text's decision for the first time."""
@@ -32,7 +34,7 @@ class FirstFlips:
     defined: Bool[Tensor, " batch"]  # False where attention or output is not a number
 
 
-def first_flips(model: AttentionModel, reading: Reading, orders: Orders) -> FirstFlips:
+def first_flips(model: Model, reading: Reading, orders: Orders) -> FirstFlips:
     """Follow every order of every text to its first flip.
 
     Where the decision is affine, one cumulative sum along an order tells all its prefixes; any other decision
@@ -69,7 +71,7 @@ def _by_summing(lead: Leads, orders: Orders) -> Flips:
 
 
 @torch.no_grad()
-def _by_asking(model: AttentionModel, reading: Reading, orders: Orders) -> FirstFlips:
+def _by_asking(model: Model, reading: Reading, orders: Orders) -> FirstFlips:
     """Ask about prefixes of growing length, a block at a time, until every order has flipped or ended."""
     batch, count, units = orders.shape
     logits, items = model.decide(reading, reading.weights), attended(reading)

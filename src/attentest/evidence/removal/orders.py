@@ -8,12 +8,12 @@ from torch import Tensor
 
 from attentest.evidence.removal.decisions import as_classes, predicted
 from attentest.model.networks.decoder import distribution
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 
 PerUnit = Float[Tensor, "batch unit"]
 
 
-def rankings(model: AttentionModel, reading: Reading) -> dict[str, PerUnit]:
+def rankings(model: Model, reading: Reading) -> dict[str, PerUnit]:
     """What each ranking says of every unit; the largest is removed first. Signs count, as published.
 
     With one logit the product is `a_t v_t` in the direction of the decision, up to a factor, while an item's
@@ -23,7 +23,7 @@ def rankings(model: AttentionModel, reading: Reading) -> dict[str, PerUnit]:
     return {"attention": weights, "gradient": slope, "product": weights * slope}
 
 
-def slopes(model: AttentionModel, reading: Reading) -> PerUnit:
+def slopes(model: Model, reading: Reading) -> PerUnit:
     """How the probability of the predicted class moves with each weight, the weights taken as free.
 
     `d p_y / d a_t`, hidden states held; signed, since a large negative slope speaks for another class.
@@ -33,7 +33,7 @@ def slopes(model: AttentionModel, reading: Reading) -> PerUnit:
     return in_closed_form(model, reading)
 
 
-def in_closed_form(model: AttentionModel, reading: Reading) -> PerUnit:
+def in_closed_form(model: Model, reading: Reading) -> PerUnit:
     """`p_y (v_ty - sum of p_c v_tc)`: a softmax differentiated, of logits that are linear in attention."""
     assert reading.values is not None
     values = reading.values.detach()
@@ -48,7 +48,7 @@ def in_closed_form(model: AttentionModel, reading: Reading) -> PerUnit:
     return slope.masked_fill(~reading.mask, 0.0)
 
 
-def by_differentiating(model: AttentionModel, reading: Reading) -> PerUnit:
+def by_differentiating(model: Model, reading: Reading) -> PerUnit:
     """The same through `decide`, whatever stands behind it."""
     with torch.enable_grad():
         free = reading.weights.detach().clone().requires_grad_()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -13,12 +14,13 @@ from attentest.evidence.removal.decisions import attended, is_defined, overtaken
 from attentest.evidence.removal.orders import largest_first
 from attentest.model.divergence import jensen_shannon
 from attentest.model.networks.decoder import distribution
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 
 Picked = Int[Tensor, " batch"]  # a unit of each text
 TOP, RANDOM = 0, 1
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class SingleRemovals:
     """What removing each of two items does to each text: the first is on top, the second drawn."""
@@ -30,7 +32,7 @@ class SingleRemovals:
 
 
 @torch.no_grad()
-def single_removals(model: AttentionModel, reading: Reading, on_top: Picked, drawn: Picked) -> SingleRemovals:
+def single_removals(model: Model, reading: Reading, on_top: Picked, drawn: Picked) -> SingleRemovals:
     """Zero one weight, renormalise the rest, decide again: for both items of all texts in one call."""
     items = attended(reading)
     picked = torch.stack([on_top, drawn], dim=1)

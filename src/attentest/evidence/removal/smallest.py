@@ -9,7 +9,7 @@ where the shares that are left sum below zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -24,6 +24,7 @@ AnyFloat = Float[Tensor, "..."]  # shapes are checked here, in a sentence, and n
 AnyBool = Bool[Tensor, "..."]
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class SmallestFlip:
     """For each text a smallest set of tokens without which another class is strictly above."""

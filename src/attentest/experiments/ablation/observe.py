@@ -97,7 +97,7 @@ def _marked(subject: Subject, rows: np.ndarray, reading: Reading) -> Tensor:
 
 def _told(subject: Subject, name: str, found: Moved) -> list[Row]:
     """The change and the new prediction of each text; no prediction where there is no change to speak of."""
-    changes, classes, labels = found.change.tolist(), found.likeliest.tolist(), subject.corpus.labels
+    changes, classes, labels = found.change.tolist(), found.likeliest.tolist(), subject.labels
     return [
         {f"{name}_change": change, f"{name}_predicted": None if math.isnan(change) else labels[most]}
         for change, most in zip(changes, classes, strict=True)

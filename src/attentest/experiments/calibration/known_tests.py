@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import final
 
 import pandas as pd
 
@@ -17,6 +18,7 @@ EPSILONS = ("0.01", "0.05")  # output changes that an adversary is allowed
 REMOVED = ("0.1", "0.25", "0.5")  # shares of the words that are removed
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class KnownTest:
     """One test: its name, what it is in words, and which side of it says yes."""

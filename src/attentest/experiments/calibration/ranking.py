@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
@@ -69,6 +69,7 @@ def resampled(
     return weights
 
 
+@final
 @dataclass(frozen=True)
 class Area:
     """An AUC with its interval; NaN where no construction has one of the two answers."""
@@ -78,6 +79,7 @@ class Area:
     high: float
 
 
+@final
 @dataclass
 class Ranking:
     """AUCs of many tests on one question; tests that were measured in the same audits share their draws."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import final
 
 import pandas as pd
 
@@ -27,6 +28,7 @@ CRITERIA_COLUMNS = (
 )
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Calibrated:
     """Everything that follows from rows of calibration audits."""

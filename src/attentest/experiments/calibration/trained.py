@@ -100,7 +100,7 @@ def rows_of_training(subject: Subject, examples: Sequence[Example]) -> Iterator[
 @torch.no_grad()
 def _per_text(subject: Subject, examples: Sequence[Example]) -> dict[str, PerText]:
     """Of every text: how far the adversary is from the base, and whether the base's weights help."""
-    split = IndexedSplit(examples, subject.model.vocabulary, subject.corpus.labels)
+    split = IndexedSplit(examples, subject.vocabulary, subject.labels)
     adversary, guided, uniform = (subject.sibling[name] for name in (IMITATOR, BASE, UNIFORM))
     found: dict[str, list[PerText]] = {name: [] for name in NULLS}
     for rows, reading in readings(subject.model, split):

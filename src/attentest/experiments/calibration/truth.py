@@ -12,23 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import final
 
 import numpy as np
 import torch
 
 from attentest.constructed.model import truth_in
 from attentest.corpus.example import Example
-from attentest.foreign.foreign_model import ForeignModel
-from attentest.model.batch import IndexedSplit
 from attentest.model.constructions import is_constructed
 from attentest.model.networks.decoder import distribution
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import Model
 from attentest.refusal import Refusal
 from attentest.statistics.rank_agreement import kendalls
 
 TEXTS = 40  # behind the truth: it hardly differs between texts, and brute force is slow
 
 
+@final
 @dataclass(frozen=True)
 class Truth:
     """How well weights point, and how far the output depends on them."""
@@ -37,10 +37,10 @@ class Truth:
     depends: float
 
 
-def truth_of(model: AttentionModel, examples: Sequence[Example]) -> Truth:
+def truth_of(model: Model, examples: Sequence[Example]) -> Truth:
     """By the rule of a construction; of a trained model by brute force."""
     some = examples[:: max(1, len(examples) // TEXTS)][:TEXTS]
-    if is_constructed(model.config.encoder):
+    if model.origin is not None and is_constructed(model.origin.config.encoder):
         pairs = [_by_rule(model, example) for example in some]
     else:
         _check_weighs_words(model)
@@ -50,14 +50,15 @@ def truth_of(model: AttentionModel, examples: Sequence[Example]) -> Truth:
     return Truth(points, float(np.mean([moved for _, moved in pairs])))
 
 
-def _check_weighs_words(model: AttentionModel) -> None:
+def _check_weighs_words(model: Model) -> None:
     """Brute force deletes words, so that every weight must belong to one word."""
-    if isinstance(model, ForeignModel):
+    network = model.network
+    if network is None:
         got = "a model of another library"
-    elif model.gathers:
-        got = f"the hierarchical encoder {model.config.encoder!r}, whose weights belong to sentences"
-    elif model.attention is None:
-        got = f"the attention {model.config.attention!r}, which has one unit for the whole text"
+    elif network.gathers:
+        got = f"the hierarchical encoder {network.config.encoder!r}, whose weights belong to sentences"
+    elif network.attention is None:
+        got = f"the attention {network.config.attention!r}, which has one unit for the whole text"
     else:
         return
     raise Refusal(
@@ -68,13 +69,13 @@ def _check_weighs_words(model: AttentionModel) -> None:
     )
 
 
-def _by_rule(model: AttentionModel, example: Example) -> tuple[float, float]:
+def _by_rule(model: Model, example: Example) -> tuple[float, float]:
     weights, contributions, moved = truth_in(model, example)
     return _tau(weights, contributions), float(moved.mean())
 
 
 @torch.no_grad()
-def _by_brute_force(model: AttentionModel, example: Example) -> tuple[float, float]:
+def _by_brute_force(model: Model, example: Example) -> tuple[float, float]:
     words = example.tokens
     weights, own, at_corners = _read(model, example, words)
     shortened = [] if len(words) < 2 else [words[:place] + words[place + 1 :] for place in range(len(words))]
@@ -84,11 +85,11 @@ def _by_brute_force(model: AttentionModel, example: Example) -> tuple[float, flo
 
 
 def _read(
-    model: AttentionModel, example: Example, words: tuple[str, ...]
+    model: Model, example: Example, words: tuple[str, ...]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of some words of a text: weights, output, and the output if all the weight goes to each unit."""
     one = replace(example, tokens=words, rationale=None, sentences=None, text=None)
-    split = IndexedSplit([one], model.vocabulary, model.labels)
+    split = model.split([one])
     reading = model.read(split.batch(np.zeros(1, dtype=np.int64)).to(model.device))
     corners = torch.eye(len(words)).to(reading.weights)[None]
     outputs = [distribution(model.decide(reading, given).double())[0] for given in (None, corners)]

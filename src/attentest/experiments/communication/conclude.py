@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import final
 
 import numpy as np
 import pandas as pd
@@ -89,6 +90,7 @@ def _models(rows: pd.DataFrame) -> list[Group]:
     return [*(group for group in groups if len(group[1])), *of_controls(rows)]
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Heard:
     """Observed rows as aligned columns."""

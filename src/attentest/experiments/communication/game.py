@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import final
 
 import numpy as np
 import torch
@@ -30,6 +31,7 @@ Message = tuple[str, Bool[np.ndarray, " _"]]
 Sent = list[Message]  # what was drawn several times is there as often, under the same name
 
 
+@final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Game:
     """Laypeople learn from train, the best epoch of each is chosen on dev, and test is asked."""

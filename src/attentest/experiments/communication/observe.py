@@ -96,7 +96,7 @@ class Communication(AbstractExperiment):
             yield from self._observed(each, rng)
 
     def _observed(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
-        labels = subject.corpus.labels
+        labels = subject.labels
         game = self._game(subject)
         columns = {"support": game.test.support, **game.columns(self.sizes, self.draws, rng=rng)}
         if self.joint:  # with draws of its own: the others' messages are the same without it
@@ -111,7 +111,7 @@ class Communication(AbstractExperiment):
         weights = [np.zeros(split.lengths.sum()) for split in game.splits]
         if game.teachable:
             told = [Told(each.split, each.answers, np.flatnonzero(each.defined)) for each in game.splits]
-            explainer = JointExplainer.taught(subject.model, *told[:2], classes=game.classes, rng=rng)
+            explainer = JointExplainer.taught(subject.network, *told[:2], classes=game.classes, rng=rng)
             weights = [explainer.weights(each.split, each.answers) for each in game.splits]
         return game.joint_columns(weights, self.sizes, self.draws, rng=rng)
 
@@ -120,12 +120,12 @@ class Communication(AbstractExperiment):
         train = subject.corpus.train
         some = np.linspace(0, len(train) - 1, min(self.taught, len(train))).astype(int)
         numbered = (
-            IndexedSplit(examples, subject.model.vocabulary, subject.corpus.labels)
+            IndexedSplit(examples, subject.vocabulary, subject.labels)
             for examples in ([train[row] for row in some], subject.corpus.dev)
         )
         explained = [ExplainedSplit.of(subject.model, split) for split in (*numbered, subject.texts)]
         return Game(
             **dict(zip(("train", "dev", "test"), explained, strict=True)),
-            vocabulary=len(subject.model.vocabulary),
-            classes=len(subject.corpus.labels),
+            vocabulary=len(subject.vocabulary),
+            classes=len(subject.labels),
         )

@@ -137,7 +137,7 @@ def _answers(subject: Subject, reading: Reading, weights: Weights, probe: str = 
     answers, gold = probabilities.argmax(-1), reading.batch.labels
     right = (answers == gold).to(probabilities).masked_fill(probabilities.isnan().any(-1), math.nan)
     return {
-        f"predicted{probe}": [subject.corpus.labels[number] for number in answers.tolist()],
+        f"predicted{probe}": [subject.labels[number] for number in answers.tolist()],
         f"probability{probe}": probabilities.gather(1, gold[:, None])[:, 0].tolist(),
         f"correct{probe}": right.tolist(),
     }

@@ -23,10 +23,9 @@ from attentest.experiments.importance.observe import mean_of_defined
 from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.experiments.shared.shown import places, shown
-from attentest.foreign.foreign_model import ForeignModel
 from attentest.model.batch import buckets
 from attentest.model.reader import TEXTS, TOKENS
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.model.subset import selected
 from attentest.refusal import Refusal
 from attentest.statistics.comparison import normalised_entropy
@@ -98,9 +97,7 @@ class Dispersion(AbstractBesideControls):
             for place, row in enumerate(common_columns(subject, rows, reading)):
                 yield {**row, **{name: column[place].item() for name, column in columns.items()}}
 
-    def _influences(
-        self, model: AttentionModel, reading: Reading, whole: Tensor, rng: torch.Generator
-    ) -> Columns:
+    def _influences(self, model: Model, reading: Reading, whole: Tensor, rng: torch.Generator) -> Columns:
         """Entropies of influence, and of its Frobenius norm for the texts at the places `whole`."""
         positions = Positions.sampled(reading.mask, self.positions, rng=rng)
         found = influence(model, reading, positions)
@@ -133,23 +130,24 @@ def agreements(reading: Reading, importances: Mapping[str, PerUnit]) -> Columns:
 
 
 def drawn_importances(
-    model: AttentionModel, reading: Reading, given: GivenAttention, loo: Ranked | None
+    model: Model, reading: Reading, given: GivenAttention, loo: Ranked | None
 ) -> dict[str, Ranked]:
     """The importances under every given attention; NaN where a model made elsewhere cannot be asked."""
     readings = list(given.each(reading))
     unknown = torch.full_like(given.weights, float("nan"))
     found = {"inputs_loo": unknown if loo is None else loo, "hidden_gradient": unknown}
     found["hidden_loo"] = torch.stack([hidden_leave_one_out(model, each) for each in readings], dim=1)
-    if not isinstance(model, ForeignModel):  # which has no scores that could be moved
+    if model.network is not None:  # another has no scores that could be moved
         found["hidden_gradient"] = torch.stack([hidden_gradient(model, each) for each in readings], dim=1)
     return found
 
 
+@final
 @dataclass(frozen=True)
 class NullDraws:
     """The draws of both nulls, and how importances agree with the weights they are computed under."""
 
-    model: AttentionModel
+    model: Model
     pool: AttentionPool
     draws: int
 
@@ -175,6 +173,7 @@ class NullDraws:
         return columns
 
 
+@final
 @dataclass(frozen=True)
 class Attended:
     """Attention with the units of positive weight first: no rank correlation minds the order of units."""

@@ -23,7 +23,7 @@ from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.experiments.shared.shown import shown
 from attentest.model.reader import readings
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.refusal import Refusal
 from attentest.statistics.plausibility import plausibility, shuffled_plausibility
 from attentest.statistics.rank_agreement import kendalls
@@ -75,7 +75,7 @@ class Explainers(AbstractBesideControls):
             for place, row in enumerate(common_columns(subject, rows, reading)):
                 yield {**row, **{name: column[place].item() for name, column in columns.items()}}
 
-    def _faithful(self, model: AttentionModel, reading: Reading, said: Said, rng: torch.Generator) -> Columns:
+    def _faithful(self, model: Model, reading: Reading, said: Said, rng: torch.Generator) -> Columns:
         """The area over the curve of every ranking, and its mean over random ones."""
         drawn = random_scores(reading.mask, self.orders, rng=rng).to(reading.embeddings)
         found = faithfulness(model, reading, torch.cat([torch.stack([*said.values()], dim=1), drawn], dim=1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import pandas as pd
@@ -77,6 +78,7 @@ def _swept(names: set[str], kind: str) -> list[str]:
     return sorted((name for name in names if name.startswith(kind)), key=strength_of)
 
 
+@final
 @dataclass(frozen=True)
 class Curve:
     """One seed's texts: the base in the first column, then the adversaries of one kind."""

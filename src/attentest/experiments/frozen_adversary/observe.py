@@ -78,7 +78,7 @@ class FrozenAdversary(AbstractExperiment):
             for strength in sweep(self.lambdas):
                 search = FreeAdversary(strength=strength, starts=self.starts, steps=self.steps)
                 with torch.no_grad():
-                    weights = search.run(subject.model, base.reading, rng=draw)
+                    weights = search.run(subject.network, base.reading, rng=draw)
                 name = f"{FREE}{strength:g}"
                 yield from _numbered(name, base.told(name, subject, base.under(weights)))
 

@@ -20,7 +20,7 @@ from attentest.experiments.heat_map import ABOUT
 from attentest.model.batch import IndexedSplit
 from attentest.model.config import ModelConfig
 from attentest.model.networks.decoder import distribution
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.refusal import Refusal
 from attentest.statistics.comparison import kendall
 
@@ -69,8 +69,8 @@ class HeatMap(AbstractExperiment):
                 yield self._row(subject, held[name], draw)
 
     def _row(self, subject: Subject, example: Example, rng: torch.Generator) -> Row:
-        model, labels = subject.model, subject.corpus.labels
-        batch = IndexedSplit([example], model.vocabulary, labels).batch([0]).to(model.device)
+        model, labels = subject.model, subject.labels
+        batch = IndexedSplit([example], subject.vocabulary, labels).batch([0]).to(model.device)
         found = gradients(model, batch)
         reading = found.reading
         own = distribution(model.decide(reading))[0].tolist()
@@ -91,7 +91,7 @@ class HeatMap(AbstractExperiment):
         }
 
 
-def _opponents(model: AttentionModel, reading: Reading, rng: torch.Generator) -> Row:
+def _opponents(model: Model, reading: Reading, rng: torch.Generator) -> Row:
     """The search's best attention and the exact optimum, with what they do to the output."""
     tolerance = adversary.MAIN[reading.query is not None]
     searched = PublishedSearch(epsilons=(tolerance,)).run(model, reading, rng=rng)
@@ -104,7 +104,7 @@ def _opponents(model: AttentionModel, reading: Reading, rng: torch.Generator) ->
     return row | _opponent("exact", model, reading, weights, divergence)
 
 
-def _opponent(name: str, model: AttentionModel, reading: Reading, weights: torch.Tensor, jsd: float) -> Row:
+def _opponent(name: str, model: Model, reading: Reading, weights: torch.Tensor, jsd: float) -> Row:
     weights = weights.to(reading.weights)
     own, other = (distribution(model.decide(reading, given))[0] for given in (reading.weights, weights))
     change = float(0.5 * (own - other).abs().sum())

@@ -22,10 +22,9 @@ from attentest.experiments.importance import ABOUT
 from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.experiments.shared.shown import shown
-from attentest.foreign.foreign_model import ForeignModel
 from attentest.model.batch import Batch, buckets
 from attentest.model.reader import TEXTS, TOKENS
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.refusal import Refusal
 from attentest.statistics.rank_agreement import kendalls, significant
 from attentest.statistics.top_k import distance, overlap
@@ -34,6 +33,7 @@ Columns = dict[str, np.ndarray]
 NULLS = ("swapped", "permuted")
 
 
+@final
 @dataclass(frozen=True)
 class Importances:
     """What attention says of each unit, and what gradient and leave-one-out say.
@@ -52,15 +52,18 @@ class Importances:
     loo_under: np.ndarray | None = None
 
     @classmethod
-    def of(cls, model: AttentionModel, batch: Batch, given: GivenAttention | None = None) -> Importances:
+    def of(cls, model: Model, batch: Batch, given: GivenAttention | None = None) -> Importances:
         """All of them, from one reading."""
         found = gradients(model, batch, free=True)
         reading = found.reading
         loo = leave_one_out(model, reading, given=given)
         assert found.norm_free is not None
-        weights = reading.weights if reading.weights.ndim == 2 else reading.weights.mean(1)  # over heads
+        if reading.weights.ndim == 3:  # the mean over heads
+            mean = reading.weights.mean(1)
+            reading = replace(reading, weights=mean, scores=reading.scores.mean(1))
+        weights = reading.weights
         return cls(
-            reading=replace(reading, weights=weights),
+            reading=reading,
             weights=_numpy(weights),
             gradient=_numpy(found.times_input),
             loo=_numpy(loo.change),
@@ -69,7 +72,7 @@ class Importances:
             lengths=_numpy(reading.mask.sum(1)).astype(int),
             gradient_under=None
             if given is None
-            else _numpy(gradients_under(model, reading, given.weights).times_input),
+            else _numpy(gradients_under(model, found.reading, given.weights).times_input),
             loo_under=None if loo.under is None else _numpy(loo.under),
         )
 
@@ -131,7 +134,7 @@ class Importance(AbstractBesideControls):
                 }
 
     def _given(
-        self, model: AttentionModel, pool: AttentionPool, batch: Batch, rows: np.ndarray, rng: torch.Generator
+        self, model: Model, pool: AttentionPool, batch: Batch, rows: np.ndarray, rng: torch.Generator
     ) -> GivenAttention:
         """The model's own attention, then the draws of both nulls."""
         with torch.no_grad():
@@ -151,16 +154,17 @@ class Importance(AbstractBesideControls):
                 columns[f"{null}_significant_{name}"] = mean_of_defined(significant(p_value))
         return columns
 
-    def traded(self, model: AttentionModel, own: Importances, rng: torch.Generator) -> Columns:
+    def traded(self, model: Model, own: Importances, rng: torch.Generator) -> Columns:
         """The null of the first edition: sensitivities, or values, change places beneath the weights."""
-        if isinstance(model, ForeignModel):
+        network = model.network
+        if network is None:
             return dict.fromkeys(("traded_tau_gradient", "traded_tau_loo"), np.full(len(own.lengths), np.nan))
         drawn = orders(own.reading.mask, self.nulls, rng=rng)
         with torch.no_grad():
             weights = own.reading.weights
             gradient = torch.as_tensor(own.gradient, dtype=weights.dtype, device=weights.device)
             by_gradient = _numpy(traded_gradient(weights, gradient, drawn))
-            by_loo = _numpy(traded_leave_one_out(model, own.reading, drawn))
+            by_loo = _numpy(traded_leave_one_out(network, own.reading, drawn))
         same = np.broadcast_to(own.weights[:, None], by_loo.shape)
         return {
             "traded_tau_gradient": own.agreement(same, by_gradient)[0].mean(1),

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from typing import final
 
 import numpy as np
 import pandas as pd
@@ -97,6 +98,7 @@ def nearest_neighbour(
     return digamma(kept.sum()) - digamma(shared[kept]).mean() + balls.mean(axis=0)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Ranks:
     """One model's texts, long enough all of them, as arrays of texts by ranks."""

@@ -46,7 +46,7 @@ class LogOdds(AbstractExperiment):
 
     def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
         """One row a text and variant; `imposed` is the trained model under the log-odds attention."""
-        labels = subject.corpus.labels
+        labels = subject.labels
         frame = subject.sibling["log-odds"].readings
         guide = dict(zip(frame["id"], map(np.asarray, frame["weights"]), strict=True))
         for each in (subject, *subject.sibling.values()):

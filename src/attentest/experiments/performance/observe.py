@@ -30,7 +30,7 @@ class Performance(AbstractExperiment):
 
     def observe(self, subject: Subject, rng: np.random.Generator) -> Iterator[Row]:
         """One row a text: its label, the predicted one, and all probabilities."""
-        labels = subject.corpus.labels
+        labels = subject.labels
         for row in subject.readings.itertuples():
             logits = torch.tensor(np.asarray(row.logits, dtype=np.float64))[None]
             probabilities = distribution(logits)[0].numpy()

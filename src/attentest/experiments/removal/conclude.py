@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import final
 
 import numpy as np
 import pandas as pd
@@ -108,6 +109,7 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     ]
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Flips:
     """Observed rows as aligned columns; what a ranking has no value for is NaN."""

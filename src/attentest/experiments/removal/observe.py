@@ -23,9 +23,8 @@ from attentest.experiments.removal import ABOUT
 from attentest.experiments.removal import conclude as removal
 from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
-from attentest.foreign.foreign_model import ForeignModel
 from attentest.model.reader import readings
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 from attentest.refusal import Refusal
 
 Columns = dict[str, np.ndarray]
@@ -74,16 +73,16 @@ class Removal(AbstractBesideControls):
                 yield {**row, **{name: column[place].tolist() for name, column in columns.items()}}
 
 
-def _exchanged(model: AttentionModel, reading: Reading, drawn: Orders, rng: torch.Generator) -> Columns:
+def _exchanged(model: Model, reading: Reading, drawn: Orders, rng: torch.Generator) -> Columns:
     """The same beneath other weights; whoever cannot move a model's states deals its weights to others."""
-    if not isinstance(model, ForeignModel):
+    if model.network is not None:
         return measured(model, exchanged(reading, rng=rng), drawn)
     order = orders(reading.mask, 1, rng=rng)[:, 0]
     return measured(model, permuted_weights(reading, order), order[:, None].expand_as(drawn).gather(2, drawn))
 
 
 @torch.no_grad()
-def measured(model: AttentionModel, reading: Reading, drawn: Orders) -> Columns:
+def measured(model: Model, reading: Reading, drawn: Orders) -> Columns:
     """The first flip of every ranking, of each of the drawn orders, and the smallest flip."""
     items = attended(reading)
     ranked = {
@@ -108,8 +107,8 @@ def _by_ranking(found: FirstFlips, drawn: int, names: tuple[str, ...]) -> Column
     return columns
 
 
-def _smallest(model: AttentionModel, reading: Reading) -> np.ndarray:
-    if isinstance(model, ForeignModel):
+def _smallest(model: Model, reading: Reading) -> np.ndarray:
+    if model.network is None:
         return exhausted_flip(model, reading).cpu().numpy()
     if reading.values is None or reading.bias is None:
         return np.full(len(reading.mask), np.nan)

@@ -18,7 +18,7 @@ def answered(subject: Subject, rows: np.ndarray, reading: Reading) -> list[Row]:
     Probabilities are taken in double precision, where two logits that differ hardly ever round to a tie,
     and the predicted label is theirs, so that whoever scores the row finds the same answer in both.
     """
-    labels = subject.corpus.labels
+    labels = subject.labels
     outputs = distribution(subject.model.decide(reading).double()).cpu().numpy()
     return [
         {

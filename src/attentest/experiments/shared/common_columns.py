@@ -16,7 +16,7 @@ def common_columns(subject: Subject, rows: np.ndarray, reading: Reading) -> list
 
     `attention_rate` and `attention_start` are there where dev chose them for this model.
     """
-    examples, labels = subject.texts.examples, subject.corpus.labels
+    examples, labels = subject.texts.examples, subject.labels
     predicted = distribution(subject.model.decide(reading)).argmax(-1).tolist()
     chosen = _chosen(subject)
     lengths, largest = reading.mask.sum(1).tolist(), reading.weights.amax(1).tolist()
@@ -35,7 +35,8 @@ def common_columns(subject: Subject, rows: np.ndarray, reading: Reading) -> list
 
 
 def _chosen(subject: Subject) -> Row:
+    origin = subject.model.origin
+    if origin is None:
+        return {}
     names = ("attention_rate", "attention_start")
-    return {
-        name: getattr(subject.model.config, name) for name in names if getattr(subject.config, f"{name}s")
-    }
+    return {name: getattr(origin.config, name) for name in names if getattr(subject.config, f"{name}s")}

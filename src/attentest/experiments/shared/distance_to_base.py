@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 import numpy as np
 import torch
@@ -29,6 +29,7 @@ PerText: TypeAlias = Float[np.ndarray, " text"]
 Divergences: TypeAlias = Float[np.ndarray, "text *variant"]
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Base:
     """Some texts as the base model reads them; everything else is measured from here."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -13,25 +14,26 @@ from torch import Tensor
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.game.messages import Messages, counted, places
 from attentest.evidence.importances.gradient import gradients
-from attentest.model.batch import IndexedSplit, buckets
+from attentest.model.batch import AbstractSplit, buckets
 from attentest.model.networks.decoder import distribution
 from attentest.model.reader import TEXTS, TOKENS
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import Model
 
 IMPORTANCES = ("gradient", "erasure", "attention")
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class ExplainedSplit:
     """Texts lie one behind the other, a number a word: gradient x input, leave-one-out TVD, attention."""
 
-    split: IndexedSplit
+    split: AbstractSplit
     answers: Int[np.ndarray, " text"]
     defined: Bool[np.ndarray, " text"]  # whether the classifier's output is a number
     importances: Mapping[str, Float[np.ndarray, " token"]]
 
     @classmethod
-    def of(cls, model: AttentionModel, split: IndexedSplit) -> ExplainedSplit:
+    def of(cls, model: Model, split: AbstractSplit) -> ExplainedSplit:
         """All of them, from one reading of each text."""
         answers = np.zeros(len(split), dtype=np.int64)
         defined = np.zeros(len(split), dtype=bool)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
@@ -34,6 +34,7 @@ LITTLE = 0.005  # a tau that moves by less is the same as printed, to two decima
 NOTHING = np.zeros(0)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Order:
     """What each rank of one model tells, the attention it has, and the taus of orders that are luck."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from attentest.model.seam import Reading
 from attentest.statistics.comparison import normalised_entropy
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class RankedSplit:
     """What a ranking needs of every text, in the order of the examples."""
@@ -31,12 +33,11 @@ class RankedSplit:
     def read(cls, subject: Subject, most: int, noise: torch.Generator | None) -> RankedSplit:
         """Hidden states are kept for `most` ranks; `noise` draws what training draws, None means none."""
         model, split = subject.model, subject.texts
-        classes = 1 if model.config.decoder == "sigmoid" else len(model.labels)
         whole = cls(
             rows=[{} for _ in split.examples],
             attention=np.full((len(split), int(split.lengths.max())), np.nan),
-            vectors=torch.zeros(most, len(split), model.encoder.width, device=model.device),
-            logits=torch.zeros(len(split), classes, device=model.device),
+            vectors=torch.zeros(most, len(split), model.width, device=model.device),
+            logits=torch.zeros(len(split), model.outputs, device=model.device),
         )
         for places in buckets(split.lengths, TEXTS, tokens=TOKENS):
             with torch.no_grad():

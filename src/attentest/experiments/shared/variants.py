@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import final
 
 import numpy as np
 import pandas as pd
@@ -41,6 +42,7 @@ def scored(
     return found
 
 
+@final
 @dataclass(frozen=True)
 class Together:
     """One seed's answers to the same texts by several models, in one order."""
@@ -52,6 +54,7 @@ class Together:
         return len(self.ids)
 
 
+@final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Contest:
     """Compares subjects of an experiment's rows, as `ordered` left them."""

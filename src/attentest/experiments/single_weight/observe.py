@@ -26,7 +26,7 @@ from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.experiments.single_weight import ABOUT
 from attentest.model.reader import readings
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Model, Reading
 
 Columns = dict[str, np.ndarray]
 
@@ -64,7 +64,7 @@ class SingleWeight(AbstractBesideControls):
                 yield {**row, "items": items[place], **measured}
 
     @torch.no_grad()
-    def _measured(self, model: AttentionModel, reading: Reading, rng: torch.Generator) -> Columns:
+    def _measured(self, model: Model, reading: Reading, rng: torch.Generator) -> Columns:
         items = attended(reading)
         columns: Columns = {}
         for name, scores in rankings(model, reading).items():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -124,6 +124,7 @@ def _beside_nulls(
         yield Measure(name=f"tau-loo{named}-excess", values=tau - drawn, null=0.0, why=missing)
 
 
+@final
 @dataclass(frozen=True)
 class Sweep:
     """One seed's texts under every model: how sparse it is, and what came of it; NaN where undefined."""

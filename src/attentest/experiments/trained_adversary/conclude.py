@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import pandas as pd
@@ -94,6 +95,7 @@ def _classes(group: Group) -> list[Group]:
     return [(f"{name}, {part}", rows) for part, rows in by_class(texts, "base_predicted", "predicted")]
 
 
+@final
 @dataclass(frozen=True)
 class Plane:
     """One seed's texts on the plane: the sweep's adversaries in the first columns, a point in the last."""

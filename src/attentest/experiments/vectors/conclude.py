@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
@@ -71,6 +71,7 @@ def _model(rows: pd.DataFrame) -> Measured:
     )
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Choice:
     """The scale of random vectors for one attention, and the numbers it was chosen by."""

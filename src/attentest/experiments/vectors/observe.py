@@ -23,7 +23,7 @@ from attentest.model.batch import IndexedSplit, buckets
 from attentest.model.config import ModelConfig
 from attentest.model.networks.decoder import distribution
 from attentest.model.reader import TEXTS, TOKENS, split_logits
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import Model
 from attentest.model.training.building import build
 from attentest.refusal import Refusal
 from attentest.statistics.rank_agreement import kendalls
@@ -89,9 +89,9 @@ IMPORTANCES = ("gradient", "loo")
 def dev_scores(subject: Subject) -> Row:
     """The scores of dev: the one that selected the epoch, accuracy, and what one answer for all has."""
     model = subject.model
-    split = IndexedSplit(subject.corpus.dev, model.vocabulary, subject.corpus.labels)
+    split = IndexedSplit(subject.corpus.dev, subject.vocabulary, subject.labels)
     found = scores(split.labels, distribution(split_logits(model, split)).numpy())
-    measure = SELECTED_BY.get(str(model.config.decoder), "accuracy")
+    measure = SELECTED_BY.get(str(subject.network.config.decoder), "accuracy")
     return {
         "dev_measure": measure,
         "dev_score": found[measure],
@@ -106,11 +106,11 @@ def norms(subject: Subject) -> Row:
     if UNTRAINED in subject.sibling:
         start = subject.sibling[UNTRAINED].model
     else:
-        start = build(model.config, subject.corpus, model.vocabulary)
+        start = build(subject.network.config, subject.corpus, subject.vocabulary)
     return {"norm_start": mean_norm(start), "norm_trained": mean_norm(model)}
 
 
-def mean_norm(model: AttentionModel) -> float:
+def mean_norm(model: Model) -> float:
     """The mean Euclidean length of the vectors of all words of the vocabulary, padding and markers apart."""
     table: Float[Tensor, "word emb"] = model.embedding.weight.detach()[len(RESERVED) :]
     return float(table.double().norm(dim=1).mean())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Protocol, final, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -29,6 +29,7 @@ class Attention(Protocol):
         ...
 
 
+@final
 class Additive(nn.Module):
     """`v . tanh(W h + b)` (Bahdanau et al. 2015); with a query `v . tanh(W1 h + W2 q)`."""
 
@@ -47,6 +48,7 @@ class Additive(nn.Module):
         return self.to_score(torch.tanh(inner)).squeeze(-1)
 
 
+@final
 class Dot(nn.Module):
     """`u . h` with a learned `u`, or `q . h`; divided by the root of the width unless told otherwise."""
 
@@ -63,6 +65,7 @@ class Dot(nn.Module):
         return torch.einsum("buh,bh->bu", hidden, query) / self.divisor
 
 
+@final
 class Deep(nn.Module):
     """`W2 relu(W1 relu(W_h h + W_q q))` (Wen et al. 2022, depth 2: the paper gives none)."""
 
@@ -81,6 +84,7 @@ class Deep(nn.Module):
         return self.layers(inner).squeeze(-1)
 
 
+@final
 class Multiplicative(nn.Module):
     """`h . W q` (Luong et al. 2015, "general"); without a query, a learned vector stands in for it."""
 

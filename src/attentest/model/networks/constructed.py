@@ -7,6 +7,7 @@ the score, what the unit says (in two parts, which the decoder adds), and what n
 from __future__ import annotations
 
 import math
+from typing import final
 
 import torch
 from jaxtyping import Bool, Float
@@ -42,6 +43,7 @@ def encoder_for(written: str) -> TokenWise | TextStates:
     return TextStates(constructed)
 
 
+@final
 class WordStates(nn.Module):
     """States that depend on their own word alone."""
 
@@ -63,6 +65,7 @@ class WordStates(nn.Module):
         return torch.stack([self.factor * scores, said, silent, vectors[..., LOUD]], dim=-1)
 
 
+@final
 class TextStates(AbstractTextEncoder):
     """States that depend on the whole text: on places, on neighbours, on sums."""
 

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import final
 
 import numpy as np
 from jaxtyping import Float
@@ -34,6 +35,7 @@ LOUDEST = 3.0
 UNIQUE = 0.02  # by which words of one grade differ, so that one of them is the strongest
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Lexicon:
     """What a rule knows of each word of a vocabulary; everything drawn comes from the seed."""
@@ -97,6 +99,7 @@ class Lexicon:
         return np.arange(len(self.words)) < len(RESERVED)
 
 
+@final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rule:
     """One construction over one vocabulary; a text is the numbers of its words."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import final
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -11,6 +13,7 @@ from attentest.shapes import Hidden, Logits, Query, Values
 Context = Float[Tensor, "batch *variant hidden"]
 
 
+@final
 class Affine(nn.Module):
     """`W c + b`: one sigmoid logit, a softmax over labels, or the one dense layer of the papers' QA text."""
 
@@ -28,6 +31,7 @@ class Affine(nn.Module):
         return self.dense.bias
 
 
+@final
 class TwoLayer(nn.Module):
     """`W2 tanh(Wp c + Wq q)`, the query decoder of the published code (A28); inner width half the hidden."""
 
@@ -53,4 +57,9 @@ def distribution(logits: Logits) -> Float[Tensor, "batch *variant outcome"]:
 
 
 # `sigmoid` and `softmax` are the two heads of classification; query models choose `two-layer` or `affine`.
-DECODERS = {"sigmoid": Affine, "softmax": Affine, "affine": Affine, "two-layer": TwoLayer}
+DECODERS: dict[str, type[Affine] | type[TwoLayer]] = {
+    "sigmoid": Affine,
+    "softmax": Affine,
+    "affine": Affine,
+    "two-layer": TwoLayer,
+}

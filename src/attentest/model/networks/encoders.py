@@ -13,6 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -28,6 +29,7 @@ Places = Int[Tensor, "batch place"]
 Present = Bool[Tensor, "batch place"]  # True on tokens and markers
 
 
+@final
 @dataclass(frozen=True)
 class Encoded:
     """Hidden states, the text as one vector, and the encoder's own attention maps where it has any."""
@@ -48,6 +50,7 @@ def mean_over(hidden: Tensor, present: Tensor) -> Tensor:
 OWN_ROAD_FROM = 64
 
 
+@final
 class Recurrent(nn.Module):
     """A one-layer bidirectional LSTM or GRU: our own road for wide LSTMs on a CPU, torch's for the rest."""
 
@@ -95,6 +98,7 @@ class Recurrent(nn.Module):
         return both[0].flatten(0, 1), both[1], (both[2] + both[3]).flatten()
 
 
+@final
 class Convolutional(nn.Module):
     """Parallel convolutions of several widths, same padding, ReLU, outputs side by side."""
 
@@ -113,6 +117,7 @@ class Convolutional(nn.Module):
         return Encoded(hidden, (hidden * present[..., None]).amax(1))
 
 
+@final
 class TokenWise(nn.Module):
     """Each token on its own: a small network without context. `Average` and `MLP` of the papers."""
 
@@ -129,6 +134,7 @@ class TokenWise(nn.Module):
         return Encoded(hidden, mean_over(hidden, present))
 
 
+@final
 class SelfAttention(nn.Module):
     """One post-norm Transformer layer with one head, written out so that its map can be kept."""
 
@@ -148,6 +154,7 @@ class SelfAttention(nn.Module):
         return self.norms[1](hidden + self.feed(hidden)), inner
 
 
+@final
 class Transformer(nn.Module):
     """Two layers, one head, every width 128, sinusoidal positions, no dropout (Meister et al. 2021, A32)."""
 

@@ -8,6 +8,7 @@ documents or sentences.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -20,6 +21,7 @@ from attentest.model.networks.projection import softmax
 Sentences = Int[Tensor, "batch token"]
 
 
+@final
 @dataclass(frozen=True)
 class Layout:
     """Where each token and each sentence of a batch stands in the grid of all its sentences."""
@@ -47,6 +49,7 @@ def lay_out(sentences: Sentences, mask: Bool[Tensor, "batch token"]) -> Layout:
     return Layout(line, within[mask], order, present, int(counts.sum()), int(within[mask].max()) + 1)
 
 
+@final
 class Hierarchical(nn.Module):
     """A word encoder and attention inside every sentence, and a sentence encoder over the results."""
 

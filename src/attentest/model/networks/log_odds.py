@@ -8,6 +8,7 @@ had a say in: imposed on a model, trained under, or aimed at by a regulariser.
 from __future__ import annotations
 
 import importlib
+from typing import final
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from attentest.corpus.vocabulary import RESERVED, Vocabulary
-from attentest.model.batch import Batch, IndexedSplit
+from attentest.model.batch import AbstractSplit, Batch
 from attentest.model.divergence import jensen_shannon
 from attentest.model.networks.projection import softmax
 from attentest.refusal import Refusal
@@ -43,6 +44,7 @@ _FUNCTION_WORDS = """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
+@final
 class LogOddsAttention(nn.Module):
     """`z_t = |coefficient of word t|`: a table, fitted before training and never trained.
 
@@ -57,7 +59,7 @@ class LogOddsAttention(nn.Module):
         self.register_buffer("strengths", torch.zeros(words))
 
     @classmethod
-    def fitted(cls, split: IndexedSplit, vocabulary: Vocabulary) -> LogOddsAttention:
+    def fitted(cls, split: AbstractSplit, vocabulary: Vocabulary) -> LogOddsAttention:
         """The table of a training split."""
         attention = cls(len(vocabulary))
         attention.strengths.copy_(torch.from_numpy(fit_strengths(split, vocabulary)))
@@ -72,7 +74,7 @@ class LogOddsAttention(nn.Module):
         return softmax(self(tokens), mask)
 
 
-def fit_strengths(split: IndexedSplit, vocabulary: Vocabulary) -> Float[np.ndarray, " word"]:
+def fit_strengths(split: AbstractSplit, vocabulary: Vocabulary) -> Float[np.ndarray, " word"]:
     """The size of every word's coefficient, largest over classes; 0 for function words and reserved numbers.
 
     A text is its set of words as a vector of length one. With a query only the text is read: it is what is
@@ -114,6 +116,7 @@ def _check_learnable(words: int, classes: int) -> None:
     )
 
 
+@final
 class Regulariser(nn.Module):
     """`factor * JSD(attention, log-odds attention)` of every text."""
 

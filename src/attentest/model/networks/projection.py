@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import final
 
 import entmax
 import torch
@@ -94,6 +95,7 @@ def uniform(scores: Scores, mask: RealTokens) -> Scores:
     return real / real.sum(dim=-1, keepdim=True).clamp_min(1)
 
 
+@final
 @dataclass(frozen=True)
 class Projection:
     """A projection as a configuration names it: `softmax`, `sparsegen(0.6)`, `stored`."""

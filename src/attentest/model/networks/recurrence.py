@@ -10,7 +10,7 @@ they fit, and cuDNN does better where they do not; `encoders.Recurrent` chooses.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, final
 
 import torch
 from jaxtyping import Float, Int
@@ -37,6 +37,7 @@ def turned(sequence: Float[Tensor, "step batch width"], turn: Int[Tensor, "step 
     return sequence.gather(0, turn[:, :, None].expand_as(sequence))
 
 
+@final
 class BidirectionalLSTM(torch.autograd.Function):
     """`hidden (batch, place, 2 x hidden)` of a one-layer bidirectional LSTM, with its adjoint by hand."""
 

@@ -6,7 +6,7 @@ the calls of a fleet of convolutions. A window over memory is one sum, and its g
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, final
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 
+@final
 class ShiftedSum(torch.autograd.Function):
     """`sum over o of said[.., t + o - offsets // 2, o, ..]`, nothing beyond the ends; offsets are odd.
 

@@ -10,16 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attentest.constructed.model import constructed_model
+from attentest.constructed.model import constructed_model, constructed_network
 from attentest.corpus.anonymised import anonymised
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.vocabulary import PAD, Vocabulary
-from attentest.model.batch import IndexedSplit
+from attentest.model.batch import AbstractSplit, IndexedSplit
 from attentest.model.config import ModelConfig
 from attentest.model.constructions import is_constructed
+from attentest.model.network import AttentionModel
 from attentest.model.networks.log_odds import LOG_ODDS, LogOddsAttention
 from attentest.model.networks.random_weights import RANDOM, drawn_guide
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import Model
 from attentest.refusal import Refusal
 
 # Streams of a seed: training draws its batches from 2 and its noise from 3.
@@ -34,10 +35,28 @@ def build(
     vectors: np.ndarray | None = None,
     guide: Mapping[str, np.ndarray] | None = None,
     start: Mapping[str, Tensor] | None = None,
-) -> AttentionModel:
-    """An untrained model; its parameters depend on the configuration's seed and nothing else."""
+) -> Model:
+    """An untrained model, or a construction, which has nothing to learn.
+
+    Its parameters depend on the configuration's seed and nothing else.
+    """
     if is_constructed(config.encoder):
         return constructed_model(config, vocabulary, corpus.labels)
+    return build_network(config, corpus, vocabulary, vectors=vectors, guide=guide, start=start)
+
+
+def build_network(
+    config: ModelConfig,
+    corpus: Corpus,
+    vocabulary: Vocabulary,
+    *,
+    vectors: np.ndarray | None = None,
+    guide: Mapping[str, np.ndarray] | None = None,
+    start: Mapping[str, Tensor] | None = None,
+) -> AttentionModel:
+    """An untrained network of the papers' grid, or a construction that is one: what can be trained."""
+    if is_constructed(config.encoder):
+        return constructed_network(config, vocabulary, corpus.labels)
     if config.guide == RANDOM:
         guide = drawn_guide(config, corpus)
     with torch.random.fork_rng(devices=[]):
@@ -75,8 +94,8 @@ def _mixed(
 
 
 def training_split(
-    config: ModelConfig, corpus: Corpus, vocabulary: Vocabulary, numbered: IndexedSplit | None = None
-) -> IndexedSplit:
+    config: ModelConfig, corpus: Corpus, vocabulary: Vocabulary, numbered: AbstractSplit | None = None
+) -> AbstractSplit:
     """The training texts as they are taught: without what is omitted, under gold or shuffled labels.
 
     `numbered` are the same texts, of another training, with whatever labels.
@@ -88,8 +107,8 @@ def training_split(
 
 
 def dev_split(
-    config: ModelConfig, corpus: Corpus, vocabulary: Vocabulary, numbered: IndexedSplit | None = None
-) -> IndexedSplit:
+    config: ModelConfig, corpus: Corpus, vocabulary: Vocabulary, numbered: AbstractSplit | None = None
+) -> AbstractSplit:
     """The dev texts that choose the epoch: under gold labels, or shuffled where `labels = shuffled-all`.
 
     Each label occurs as often as before. The order is drawn apart from that of the training labels, so that
@@ -102,8 +121,8 @@ def dev_split(
 
 
 def _relabelled(
-    texts: Sequence[Example], corpus: Corpus, vocabulary: Vocabulary, numbered: IndexedSplit | None
-) -> IndexedSplit:
+    texts: Sequence[Example], corpus: Corpus, vocabulary: Vocabulary, numbered: AbstractSplit | None
+) -> AbstractSplit:
     """The texts under their gold labels, in an array of their own."""
     split = IndexedSplit(texts, vocabulary, corpus.labels) if numbered is None else copy.copy(numbered)
     number = {label: place for place, label in enumerate(corpus.labels)}

@@ -19,35 +19,38 @@ from attentest.constructed.model import constructed_model
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.model.config import ModelConfig
 from attentest.model.constructions import is_constructed
+from attentest.model.network import AttentionModel
 from attentest.model.protocol import check_decoder
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import Model
 from attentest.refusal import Refusal
 
 FORMAT = "attentest-model-1"
 
 
-def to_files(model: AttentionModel) -> dict[str, bytes]:
+def to_files(model: Model) -> dict[str, bytes]:
     """The files that hold a model; the same parameters give the same bytes."""
+    origin, network = model.origin, model.network
+    assert origin is not None, "only a model that attentest made is saved by it"
     about = {
         "format": FORMAT,
-        "config": model.config.spelled(),
+        "config": origin.config.spelled(),
         "labels": list(model.labels),
-        "has_query": model.query_encoder is not None,
+        "has_query": network is not None and network.query_encoder is not None,
     }
     # Cloned, since a transformer has its word vectors under two names, and no file may share them.
     tensors = {name: tensor.cpu().contiguous().clone() for name, tensor in model.state_dict().items()}
     files = {
-        "vocabulary.json": model.vocabulary.to_json().encode(),
+        "vocabulary.json": origin.vocabulary.to_json().encode(),
         "model.safetensors": save_tensors(tensors),
     }
-    if model.guide is not None:
-        guide = {name: np.asarray(weights, dtype=np.float32) for name, weights in model.guide.items()}
+    if network is not None and network.guide is not None:
+        guide = {name: np.asarray(weights, dtype=np.float32) for name, weights in network.guide.items()}
         files["guide.safetensors"] = save_arrays(guide)
     # Last, because a folder without it is not a model.
     return {**files, "config.json": json.dumps(about, indent=1, sort_keys=True).encode()}
 
 
-def from_files(read: Callable[[str], bytes], where: str) -> AttentionModel:
+def from_files(read: Callable[[str], bytes], where: str) -> Model:
     """The inverse of `to_files`; whatever is not such a model is refused."""
     try:
         about: dict[str, Any] = json.loads(read("config.json"))
@@ -57,7 +60,7 @@ def from_files(read: Callable[[str], bytes], where: str) -> AttentionModel:
         config, labels, has_query = _described(about)
         guide = load_arrays(read("guide.safetensors")) if config.projection == "stored" else None
         if is_constructed(config.encoder):
-            model = constructed_model(config, vocabulary, labels)
+            model: Model = constructed_model(config, vocabulary, labels)
         else:
             model = AttentionModel(config, vocabulary, labels, has_query=has_query, guide=guide)
         model.load_state_dict(load_tensors(read("model.safetensors")))
@@ -110,7 +113,7 @@ def _no_place(target: Path, error: OSError) -> Refusal:
     )
 
 
-def save(model: AttentionModel, folder: str | os.PathLike[str]) -> None:
+def save(model: Model, folder: str | os.PathLike[str]) -> None:
     """Write the model's folder; it is a model only when every file of it is there."""
     check_folder(folder)
     target = Path(folder)
@@ -138,6 +141,6 @@ def _partial(name: str) -> str:
 _NAMES = ("config.json", "vocabulary.json", "model.safetensors", "guide.safetensors")
 
 
-def load(folder: str | os.PathLike[str]) -> AttentionModel:
+def load(folder: str | os.PathLike[str]) -> Model:
     """Read a model's folder."""
     return from_files(lambda name: (Path(folder) / name).read_bytes(), str(folder))

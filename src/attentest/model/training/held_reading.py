@@ -6,25 +6,29 @@ epoch would read the same states again, which is nearly all of its time. They ar
 
 from __future__ import annotations
 
+from typing import final
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from attentest.model.batch import Batch, IndexedSplit
+from attentest.model.batch import AbstractSplit, Batch
+from attentest.model.network import AttentionModel
 from attentest.model.networks.encoders import Encoded
 from attentest.model.reader import readings
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Reading
 
 ROOM = 2**30  # bytes that may be spent on states
 FROZEN = {"embedding", "encoder"}  # what states rest on
 
 
+@final
 class TrainingReader:
     """The readings of a training, whose frozen states are kept from the first step on."""
 
-    def __init__(self, model: AttentionModel, split: IndexedSplit) -> None:
+    def __init__(self, model: AttentionModel, split: AbstractSplit) -> None:
         self.model, self.split = model, split
         size = int(split.lengths.sum()) * model.encoder.width * model.embedding.weight.element_size()
         units = not model.gathers and model.attention is not None
@@ -40,10 +44,11 @@ class TrainingReader:
         return self.states(rows, batch, rng)
 
 
+@final
 class HeldReading:
     """The states of a whole split end to end, after one of zeros, which is what padding gets."""
 
-    def __init__(self, model: AttentionModel, split: IndexedSplit) -> None:
+    def __init__(self, model: AttentionModel, split: AbstractSplit) -> None:
         self.model, self.lengths = model, split.lengths
         self.begins = 1 + np.cumsum(split.lengths) - split.lengths
         self.hidden = torch.zeros(1 + int(split.lengths.sum()), model.encoder.width)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -29,6 +29,7 @@ from attentest.shapes import Logits
 LEAST = 1e-10  # of a base weight that is no softmax: where the base gives nothing, KL would be infinite
 
 
+@final
 @dataclass(frozen=True)
 class Said:
     """What the base said of one text: the probabilities of outcomes, the logarithms of its weights."""
@@ -72,6 +73,7 @@ def kullback_leibler(
     return (p * (p.masked_fill(p == 0, 1.0).log() - log_q)).sum(-1)
 
 
+@final
 class Imitation:
     """The loss of a training that knows no labels, only what the base said of its texts."""
 

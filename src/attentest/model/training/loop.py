@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 import torch
@@ -20,11 +20,11 @@ from torch import Tensor, nn
 from attentest.corpus.anonymised import anonymised
 from attentest.corpus.example import Corpus
 from attentest.corpus.vocabulary import END, START
-from attentest.model.batch import IndexedSplit, passes
+from attentest.model.batch import AbstractSplit, IndexedSplit, passes
 from attentest.model.config import PARTS
+from attentest.model.network import AttentionModel
 from attentest.model.networks.decoder import distribution
 from attentest.model.reader import split_logits
-from attentest.model.seam import AttentionModel
 from attentest.model.training.building import dev_split, training_split
 from attentest.model.training.held_reading import TrainingReader
 from attentest.model.training.imitation import Said
@@ -36,6 +36,7 @@ from attentest.statistics.scores import scores
 SAVING = 100  # times as long as a save takes passes before the next: at most 1 % of a training
 
 
+@final
 @dataclass(frozen=True)
 class Progress:
     """Where a training stands."""
@@ -47,6 +48,7 @@ class Progress:
     dev: float
 
 
+@final
 @dataclass
 class Record:
     """What a training says about itself, without times: two runs write the same bytes."""
@@ -69,6 +71,7 @@ class Checkpoint(Protocol):
         ...
 
 
+@final
 class Training:
     """One training: the model, its optimisers, and where it stands."""
 
@@ -91,8 +94,8 @@ class Training:
         self.patience = self.config.patience
         # A training beside others on the same corpus does not number its words again.
         train, dev = (None, None) if beside is None else (beside.train, beside.dev)
-        self.train: IndexedSplit = training_split(self.config, self.corpus, model.vocabulary, train)
-        self.dev: IndexedSplit = dev_split(self.config, self.corpus, model.vocabulary, dev)
+        self.train: AbstractSplit = training_split(self.config, self.corpus, model.vocabulary, train)
+        self.dev: AbstractSplit = dev_split(self.config, self.corpus, model.vocabulary, dev)
         self.objective = objective(model, self.train, base)
         self.reader = TrainingReader(model, self.train)
         once = math.ceil(len(self.train) / self.batch_size)
@@ -251,7 +254,7 @@ class Training:
         self.epoch, self.step, self.loss = self.epoch + 1, 0, 0.0
         return kept
 
-    def _score(self, split: IndexedSplit) -> dict[str, float]:
+    def _score(self, split: AbstractSplit) -> dict[str, float]:
         return scores(split.labels, distribution(split_logits(self.model, split)).numpy())
 
     def save(self) -> None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from typing import Protocol, final, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from attentest.model.batch import Batch, IndexedSplit
+from attentest.model.batch import AbstractSplit, Batch
 from attentest.model.impermissible import Impermissible
 from attentest.model.losses import IMITATE, TASK, Loss
+from attentest.model.network import AttentionModel
 from attentest.model.networks.log_odds import LOG_ODDS, LogOddsAttention, Regulariser
-from attentest.model.seam import AttentionModel, Reading
+from attentest.model.seam import Reading
 from attentest.model.training.imitation import Imitation, Said
 from attentest.model.training.selection import BestOnDev, BestOnDevThenLoss, SelectionRule
 from attentest.refusal import Refusal
@@ -42,6 +43,7 @@ class Penalty(Protocol):
         ...
 
 
+@final
 class Task:
     """The gold labels, and perhaps a penalty, reduced as the labels' loss is.
 
@@ -49,7 +51,7 @@ class Task:
     averaged. Both as published.
     """
 
-    def __init__(self, model: AttentionModel, split: IndexedSplit, penalty: Penalty | None = None) -> None:
+    def __init__(self, model: AttentionModel, split: AbstractSplit, penalty: Penalty | None = None) -> None:
         self.penalty = penalty
         self.sums = model.config.decoder == "sigmoid"
         measure = "auc" if self.sums else "accuracy"
@@ -75,7 +77,7 @@ class Task:
 
 
 def objective(
-    model: AttentionModel, split: IndexedSplit, base: Mapping[str, Said] | None = None
+    model: AttentionModel, split: AbstractSplit, base: Mapping[str, Said] | None = None
 ) -> Objective:
     """The loss the model's configuration names; `base` is what an imitated model said of these texts."""
     loss = Loss.parse(model.config.loss)
@@ -91,7 +93,7 @@ def objective(
     return Imitation(loss.factor, base, [example.id for example in split.examples])
 
 
-def _penalty(loss: Loss, model: AttentionModel, split: IndexedSplit) -> Penalty | None:
+def _penalty(loss: Loss, model: AttentionModel, split: AbstractSplit) -> Penalty | None:
     """None where a loss adds nothing to the task's, so that nothing is fitted in vain."""
     if loss.name == TASK or not loss.factor:
         return None

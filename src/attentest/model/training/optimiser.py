@@ -16,6 +16,8 @@ only at steps that read it, and `eps` (1e-8) is left out of the idle sum's denom
 
 from __future__ import annotations
 
+from typing import final
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int
@@ -50,6 +52,7 @@ def shrink(model: nn.Module, most: float) -> None:
             slope.mul_(most / norm)
 
 
+@final
 class RowAdam:
     """AMSGrad over the rows of one table; call `catch_up` before reading rows and `step` after backward."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, final, runtime_checkable
 
 Epoch = Mapping[str, Any]  # as the record's history has it: epoch, loss, dev (empty where nobody asks)
 
@@ -30,7 +31,7 @@ class SelectionRule(Protocol):
 
 
 @dataclass(frozen=True)
-class BestOnDev:
+class AbstractBestOnDev(ABC):
     """The epoch that did best on dev by a measure; the first is never kept, as published."""
 
     measure: str
@@ -40,6 +41,20 @@ class BestOnDev:
     def score(self, epoch: Epoch) -> float:
         """The measure."""
         return epoch["dev"][self.measure]
+
+    @abstractmethod
+    def improves(self, epoch: Epoch, kept: Epoch) -> bool:
+        """Whether it is to be kept instead."""
+
+    @abstractmethod
+    def should_stop(self, history: Sequence[Epoch], chosen: int, patience: int) -> bool:
+        """Whether training ends here."""
+
+
+@final
+@dataclass(frozen=True)
+class BestOnDev(AbstractBestOnDev):
+    """The rule of the published protocol."""
 
     def improves(self, epoch: Epoch, kept: Epoch) -> bool:
         """AUC says nothing of the threshold, so of two epochs with the same the more accurate wins."""
@@ -52,8 +67,9 @@ class BestOnDev:
         return perfect or len(history) - chosen > patience
 
 
+@final
 @dataclass(frozen=True)
-class BestOnDevThenLoss(BestOnDev):
+class BestOnDevThenLoss(AbstractBestOnDev):
     """The same where attention is penalised: dev is blind to a penalty that works on when dev is perfect."""
 
     def improves(self, epoch: Epoch, kept: Epoch) -> bool:
@@ -67,6 +83,7 @@ class BestOnDevThenLoss(BestOnDev):
         return len(history) - chosen > patience
 
 
+@final
 @dataclass(frozen=True)
 class LowestLoss:
     """The epoch with the lowest training loss: dev says nothing of a loss that knows no labels."""

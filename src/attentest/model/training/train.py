@@ -15,10 +15,10 @@ from attentest.corpus.example import Corpus
 from attentest.corpus.vectors import fingerprint, load_vectors
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.corpus.word2vec import train_vectors
+from attentest.model.network import AttentionModel
 from attentest.model.protocol import resolved
-from attentest.model.seam import AttentionModel
 from attentest.model.text_rows import text_rows
-from attentest.model.training.building import build
+from attentest.model.training.building import build_network
 from attentest.model.training.imitation import said
 from attentest.model.training.loop import Progress, Training
 from attentest.model.training.provenance import config_of, placed
@@ -63,7 +63,7 @@ def train(
     config = placed(settled(config), "cuda" if torch.device(device).type == "cuda" else "cpu")
     models = []
     for each in candidates(config) or [config]:
-        model = build(each, corpus, vocabulary, vectors=vectors, guide=guide).to(torch.device(device))
+        model = build_network(each, corpus, vocabulary, vectors=vectors, guide=guide).to(torch.device(device))
         model.record = Training(model, corpus, base=base, on_progress=on_progress).run()
         models.append(model)
     return models[best([merit(model, model.record.scores["dev"], corpus, base) for model in models])]

@@ -23,7 +23,7 @@ from attentest.model.networks.attention import LAST_STATE
 from attentest.model.networks.log_odds import LOG_ODDS
 from attentest.model.networks.projection import Projection
 from attentest.model.reader import readings
-from attentest.model.seam import AttentionModel
+from attentest.model.seam import Network
 from attentest.model.training.imitation import Imitation, Said
 
 Merit = tuple[float, ...]  # more is better, from the first number on
@@ -59,7 +59,7 @@ def _alone(config: ModelConfig) -> ModelConfig:
 
 
 def merit(
-    model: AttentionModel,
+    model: Network,
     dev_scores: Mapping[str, float],
     corpus: Corpus,
     base: Mapping[str, Said] | None = None,
@@ -78,7 +78,7 @@ def merit(
 
 
 @torch.no_grad()
-def imitation_loss(model: AttentionModel, factor: float, corpus: Corpus, base: Mapping[str, Said]) -> float:
+def imitation_loss(model: Network, factor: float, corpus: Corpus, base: Mapping[str, Said]) -> float:
     """The mean over the texts of dev of what an imitation descends."""
     examples = anonymised(corpus, model.config.omit).dev
     loss = Imitation(factor, base, [example.id for example in examples])
