@@ -20,7 +20,6 @@ from attentest.figures.terminal import harmless
 from attentest.figures.writing import write
 from attentest.findings.cards import CARDS
 from attentest.findings.conclusions import CONCLUSIONS
-from attentest.findings.estimates import estimates_alone
 from attentest.refusal import Refusal
 from attentest.report import pictures, site
 from attentest.report.by_seed import by_seed
@@ -245,10 +244,9 @@ def test_of_a_report_in_one_file_only_the_texts_kept_whole_travel(gallery, monke
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory):
-    """A grid point with every experiment; nobody looks at an interval here, so none is drawn."""
+    """A grid point with every experiment."""
     store = Store(tmp_path_factory.mktemp("everything") / "store")
-    with estimates_alone():
-        put_everything(store)
+    put_everything(store)
     [point] = grid_points(Stored(store))
     return point, by_seed(PointRows(point))
 

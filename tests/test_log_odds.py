@@ -426,6 +426,7 @@ def test_constant_attention_is_excluded_and_counted(rng):
     assert nothing.measure == "jsd-to-log-odds" and math.isnan(nothing.estimate) and nothing.excluded == 6
 
 
+@pytest.mark.usefixtures("few_planted")
 def test_the_experiment_runs_from_cells(store):
     planner = Planner(store)
     corpus = planner.corpus("planted-keyword")

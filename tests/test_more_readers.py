@@ -643,6 +643,7 @@ def test_the_real_files_hold_as_many_texts_as_they_should(name, sizes):
 
 
 @pytest.mark.realdata
+@pytest.mark.slow
 @real
 def test_the_real_corpora_prepare_with_the_labels_of_their_publishers():
     pairs = load_corpus("snli")

@@ -432,11 +432,20 @@ def test_nothing_is_written_for_a_member_that_climbs_out_and_litter_is_skipped(t
     "place, read, expected",
     [
         ("sst", sst.read, {"train": (3310, 1624, 3610), "dev": (428, 229, 444), "test": (912, 389, 909)}),
-        ("imdb/aclImdb_v1.tar.gz", imdb.read, {"train": (12500, 12500), "test": (12500, 12500)}),
+        pytest.param(
+            "imdb/aclImdb_v1.tar.gz",
+            imdb.read,
+            {"train": (12500, 12500), "test": (12500, 12500)},
+            marks=pytest.mark.slow,
+        ),
         ("20news/20news-bydate.tar.gz", newsgroups.read, {"train": (597, 600), "test": (397, 399)}),
         ("babi", partial(babi.read, task=1), {"train": 10_000, "test": 1_000}),
-        ("babi", partial(babi.read, task=2), {"train": 10_000, "test": 1_000}),
-        ("babi", partial(babi.read, task=3), {"train": 1_925, "test": 1_000}),
+        pytest.param(
+            "babi", partial(babi.read, task=2), {"train": 10_000, "test": 1_000}, marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "babi", partial(babi.read, task=3), {"train": 1_925, "test": 1_000}, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_the_real_files_hold_as_many_texts_as_their_publishers_say(place, read, expected):

@@ -15,7 +15,7 @@ from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import to_parquet
 from attentest.web.site import links
-from tests.browser import chromium, drawn, patient_page
+from tests.browser import drawn, patient_page
 from tests.observed import importance_rows
 from tests.serving import application, fetched, put_model, served
 
@@ -55,9 +55,9 @@ def address(site):
 
 
 @pytest.fixture
-def page(address):
+def page(browser, address):
     complaints = []
-    with chromium() as browser, patient_page(browser, base_url=f"http://{address}/") as opened:
+    with patient_page(browser, base_url=f"http://{address}/") as opened:
         opened.on("console", lambda message: complaints.append(message.text))
         opened.on("pageerror", lambda error: complaints.append(str(error)))
         yield opened
