@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -313,6 +314,8 @@ def small_demo(here, monkeypatch):
     (here / "more.toml").write_text(MORE)
     monkeypatch.setattr(showcase, "STUDIES", ("demo.toml", "more.toml"))
     monkeypatch.setattr(gallery, "STAND_IN", "mine")
+    if find_spec("altair") is not None:  # to draw every figure takes most of the time
+        monkeypatch.setattr("attentest.report.pictures.FIGURES", {})
 
 
 def test_the_demo_shows_numbers_a_distribution_texts_and_pages(small_demo, here, answer, page, monkeypatch):
@@ -391,7 +394,7 @@ def wait_for(path, pattern, process):
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here, answer):
     # No word says the label, so no epoch is perfect and the training lasts.
     add(here / "data", "noise", table().replace("an awful", "some").replace("a fine", "some"))
-    words = ["train", "noise", "--epochs", "40", "--batch-size", "1", "--device", "cpu"]
+    words = ["train", "noise", "--epochs", "20", "--batch-size", "1", "--device", "cpu"]
     process = subprocess.Popen(
         [sys.executable, "-m", "attentest", *words, "--store", "broken", "--json"],
         stdout=subprocess.PIPE,

@@ -64,7 +64,7 @@ def test_the_network_is_the_rule(name, corpus):
 
 
 @pytest.mark.parametrize("name", CONSTRUCTIONS)
-@pytest.mark.parametrize("seed", [0, 7])
+@pytest.mark.parametrize("seed", [0, pytest.param(7, marks=pytest.mark.slow)])
 def test_the_labels_follow_from_the_rule(name, seed, two):
     of, (model, _) = CONSTRUCTIONS[name], model_of(two, f"constructed({name})", seed)
     truth = truth_of(model, two.test)
