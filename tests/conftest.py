@@ -17,6 +17,9 @@ from attentest.corpus.files import to_files
 from attentest.store.store import Store
 from tests.browser import chromium
 
+# Assertions in these explain themselves as those of tests do.
+pytest.register_assert_rewrite("tests.adversarial", "tests.findings_rules", "tests.fleets")
+
 # Tests are about what comes out, never about the clock: a first call may import half of scipy.
 settings.register_profile(
     "attentest", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]

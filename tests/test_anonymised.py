@@ -25,7 +25,7 @@ from attentest.model.text_rows import text_rows
 from attentest.model.training import Training
 from attentest.refusal import Refusal
 from attentest.store.store import Store
-from tests.test_study import conclude_kin, toml
+from tests.toy_study import conclude_kin, toml
 from tests.toys import toy_corpus, toy_model
 
 CUES = "awful bad poor fine good great"

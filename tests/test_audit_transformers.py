@@ -8,25 +8,13 @@ import pytest
 import torch
 
 import attentest as at
-from attentest.corpus.example import Example
 from attentest.evidence.gradient import gradients
 from attentest.experiments.audit.models import attention_in_words
 from attentest.experiments.audit.questions import BUDGETS, QUESTIONS, Auditing
 from attentest.experiments.audit.subject import Audited, HeadsTogether, on_the_bench, untrained
 from attentest.refusal import Refusal
-from tests.families import LABELS, WORDS, made, tiny, tokenizer
-
-
-def texts(count=24, *, pairs=False):
-    rng = np.random.default_rng(0)
-
-    def words():
-        return tuple(rng.choice((*WORDS, "unlikely"), size=rng.integers(2, 7)).tolist())
-
-    return [
-        Example(id=f"t{n}", tokens=words(), label="abc"[n % 3], query=words() if pairs else None)
-        for n in range(count)
-    ]
+from tests.families import LABELS, made, tiny, tokenizer
+from tests.outside_texts import texts
 
 
 @pytest.mark.parametrize("family", ["bert", "bart", "llama", "xlnet"])

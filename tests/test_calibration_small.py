@@ -15,7 +15,7 @@ from attentest.findings import criteria
 from attentest.findings.calibrated import margins as committed
 from attentest.findings.criteria import Asked, judged
 from attentest.model.constructed import CONSTRUCTIONS
-from tests.test_constructed import CORPUS, model_of
+from tests.constructed_models import CORPUS, model_of
 
 NAMES = ("graded", "random-word", "idle-sum", "idle-random-word", "beside", "idle-running")
 QUESTIONS = ("importance", "permutation", "ablation", "erasure")

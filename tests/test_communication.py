@@ -16,9 +16,8 @@ from attentest.evidence.gradient import gradients
 from attentest.evidence.laypeople import Laypeople
 from attentest.experiments.catalogue import experiment
 from attentest.experiments.communication import Communication
-from attentest.experiments.contract import Sources, Subject
 from attentest.experiments.explained_split import ExplainedSplit
-from attentest.experiments.game import Game, messages, surrogate, untouched
+from attentest.experiments.game import messages, surrogate, untouched
 from attentest.experiments.performance import Performance
 from attentest.findings import communication
 from attentest.findings.cards_communication import COMMUNICATION_CARDS
@@ -26,41 +25,12 @@ from attentest.findings.claims import Claim
 from attentest.findings.communication import PROJECTIONS
 from attentest.model.attention import LAST_STATE
 from attentest.model.config import ModelConfig
-from attentest.model.training import Training
 from attentest.refusal import Refusal
 from attentest.studies.recipe import load_study
+from tests.communicating import be_nan, columns_of, observed, planted_game, say_one
 from tests.observed import concluded, one
 from tests.observed_communication import communication_rows, communication_texts
 from tests.toys import toy_batch, toy_corpus, toy_model
-
-QUICK = {"k": "1 3", "draws": 2}  # of draws, so that shares are 0, a half or 1
-
-
-class Held(Sources):
-    """A subject's parts, in hand: siblings are untrained models of their own projection."""
-
-    def __init__(self, corpus, step, **settings):
-        self.trained = toy_model(corpus, **settings)
-        self.siblings = step.siblings(self.trained.config)
-        self.models = {
-            name: toy_model(corpus, **{**settings, "seed": 7, "projection": config.projection})
-            for name, config in self.siblings.items()
-        }
-
-    def model(self, name):
-        return self.trained if name == "trained" else self.models[name]
-
-    def readings(self, name):
-        raise AssertionError("this experiment asks the model itself")
-
-
-def observed(corpus, step=None, seed=0, spoil=None, **settings):
-    step = Communication(**QUICK) if step is None else step
-    held = Held(corpus, step, **settings)
-    if spoil is not None:
-        spoil(held.trained)
-    subject = Subject(corpus, held.trained.config, held)
-    return pd.DataFrame(step.observe(subject, np.random.default_rng(seed)))
 
 
 def explained(corpus, spoil=None, **settings):
@@ -179,12 +149,6 @@ def test_the_surrogate_sends_what_speaks_for_the_answer():
             place += 1
 
 
-def columns_of(sizes):
-    by_k = ("random", "erasure", "gradient", "attention", "surrogate", "chance-attention")
-    names = ["silence", "whole", "embedded", "chance-embedded", *(f"{n}@{k}" for n in by_k for k in sizes)]
-    return {f"{what}_{name}" for what in ("agrees", "right") for name in names}
-
-
 @pytest.mark.parametrize(
     "kind, settings",
     [
@@ -214,18 +178,6 @@ def test_the_same_draws_say_the_same():
     assert not first.equals(other)
 
 
-def planted_game(planted):
-    """A model that found the word that decides, and the game about it."""
-    model = toy_model(planted, encoder="average", hidden=32, embedding=32, epochs=20)
-    Training(model, planted).run()
-    splits = {
-        name: ExplainedSplit.of(model, IndexedSplit(examples, model.vocabulary, planted.labels))
-        for name, examples in planted.splits().items()
-    }
-    game = Game(**splits, vocabulary=len(model.vocabulary), classes=2)
-    return model, game
-
-
 def test_planted_words_are_all_a_layperson_needs(planted):
     _, game = planted_game(planted)
     columns = game.columns((1,), 3, rng=np.random.default_rng(0))
@@ -234,10 +186,6 @@ def test_planted_words_are_all_a_layperson_needs(planted):
         assert told[f"agrees_{explainer}@1"] > 0.95 > 0.75 > told["agrees_random@1"]
     assert told["agrees_silence"] < 0.75
     assert told["right_attention@1"] > 0.95
-
-
-def say_one(model):
-    model.decoder.dense.bias.data.fill_(1e3)
 
 
 def test_a_classifier_of_one_answer_is_guessed_by_everybody():
@@ -249,10 +197,6 @@ def test_a_classifier_of_one_answer_is_guessed_by_everybody():
     for measure in ("csr-attention@3", "csr-silence", "csr-random@1"):
         assert (one(found, measure)["estimate"], one(found, measure)["null"]) == (1.0, 1.0)
     assert one(found, "csr-erasure-excess@3")["estimate"] == 0.0
-
-
-def be_nan(model):
-    model.decoder.dense.bias.data.fill_(math.nan)
 
 
 def test_a_classifier_that_says_nan_is_excluded_and_counted():

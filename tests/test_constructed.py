@@ -12,14 +12,14 @@ from attentest.corpus.vocabulary import Vocabulary
 from attentest.experiments.calibration.truth import truth_of
 from attentest.model.building import build
 from attentest.model.config import ModelConfig
-from attentest.model.constructed import CONSTRUCTIONS, DEPENDS, POINTS, Constructed
+from attentest.model.constructed import CONSTRUCTIONS, DEPENDS, POINTS
 from attentest.model.decoder import distribution
 from attentest.model.files import load, save
 from attentest.model.protocol import resolved
 from attentest.model.provenance import parameters_digest
 from attentest.refusal import Refusal
+from tests.constructed_models import CORPUS, model_of
 
-CORPUS = "planted-reviews(cues=4,negation=0.0,distractors=0,train=600,dev=50,test=60{})"
 OURS = [name for name, of in CONSTRUCTIONS.items() if not of.transformer]
 KNOBS = ["", ",strength=2", ",temperature=3", ",noise=0.5", ",strength=0.5,temperature=2,noise=1"]
 
@@ -32,14 +32,6 @@ def corpus(request):
 @pytest.fixture(scope="module")
 def two():
     return load_corpus(CORPUS.format(""))
-
-
-def model_of(corpus, encoder, seed=0):
-    config = ModelConfig(encoder=encoder, attention="dot-unscaled", seed=seed)
-    config = resolved(config, family="classification", classes=len(corpus.labels), has_query=False)
-    vocabulary = Vocabulary.build(corpus.train)
-    rule = Constructed.parse(encoder).rule(vocabulary.words, len(corpus.labels), seed)
-    return build(config, corpus, vocabulary), rule
 
 
 def read(model, corpus, count=20):

@@ -25,8 +25,8 @@ from attentest.model.decoder import distribution
 from attentest.refusal import Refusal
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study
+from tests.findings_rules import CHECKS
 from tests.observed import concluded, one, texts
-from tests.test_findings import CHECKS
 from tests.toys import toy_corpus, toy_model
 
 NAN = math.nan

@@ -11,36 +11,16 @@ from attentest.evidence.adversary import strongest_adversary
 from attentest.evidence.erasure import leave_one_out
 from attentest.evidence.gradient import gradients
 from attentest.experiments.adversary import CURVE, PUBLISHED, Adversary, under_swapped
-from attentest.experiments.contract import Sources, Subject
+from attentest.experiments.contract import Subject
 from attentest.experiments.heat_map import HeatMap
 from attentest.experiments.importance import Importance
 from attentest.findings import adversary, heat_map, importance
 from attentest.findings.comparison import jensen_shannon, kendall
 from attentest.refusal import Refusal
-from tests.toys import toy_batch, toy_corpus, toy_model
+from tests.observing import Held, observed
+from tests.toys import toy_batch, toy_corpus
 
 QUICK = {"steps": 20, "searched": 4, "matched": 3, "programmed": 2, "shown": 2}
-
-
-class Held(Sources):
-    """A subject's parts, in hand: the controls are other models of the same shape."""
-
-    def __init__(self, corpus, step, **settings):
-        self.trained = toy_model(corpus, **settings)
-        self.siblings = step.siblings(self.trained.config)
-        self.models = {name: toy_model(corpus, **{**settings, "seed": 7}) for name in self.siblings}
-
-    def model(self, name):
-        return self.trained if name == "trained" else self.models[name]
-
-    def readings(self, name):
-        raise AssertionError("these experiments ask the model itself")
-
-
-def observed(step, corpus, **settings):
-    held = Held(corpus, step, **settings)
-    subject = Subject(corpus, held.trained.config, held)
-    return pd.DataFrame(step.observe(subject, np.random.default_rng(0))), held.trained
 
 
 def trained(rows):

@@ -7,7 +7,7 @@ from attentest.corpus.batch import IndexedSplit
 from attentest.model import held_reading
 from attentest.model.catalogue import ENCODERS
 from attentest.model.training import Training
-from tests.test_fleet import LENGTHS, made
+from tests.fleets import LENGTHS, made
 from tests.toys import toy_corpus
 
 FROZEN = ("embedding", "encoder")

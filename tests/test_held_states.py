@@ -7,7 +7,7 @@ from attentest.model import held_states as held
 from attentest.model.fleet import Fleet
 from attentest.model.imitation import said
 from attentest.model.text_rows import text_rows
-from tests.test_fleet import LENGTHS, check_alike, made, trainings
+from tests.fleets import LENGTHS, check_alike, made, trainings
 from tests.toys import toy_corpus
 
 FROZEN = {"freeze": ("embedding", "encoder", "decoder")}

@@ -269,3 +269,16 @@ def test_a_raised_version_says_what_it_costs_to_run_again():
     stages = {"model": MODEL_VERSION, "reading": READING_VERSION}
     stages |= {f"observation of `{name}`": kind.version for name, kind in EXPERIMENTS.items()}
     assert written == {name: str(version) for name, version in stages.items()}
+
+
+def test_no_test_imports_another_test():
+    """What two test files need is in a file that is no test, and no test is collected twice."""
+    tests = Path(__file__).parent
+    for path in tests.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                found = [node.module or "", *(alias.name for alias in node.names)]
+            else:
+                found = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            parts = {part for name in found for part in name.split(".") if part.startswith("test_")}
+            assert not [part for part in parts if any(tests.rglob(f"{part}.py"))], path.name

@@ -31,7 +31,7 @@ from attentest.refusal import Refusal
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study
-from tests.test_study import InMemory, conclude_kin, interrupted_after, toml
+from tests.toy_study import InMemory, conclude_kin, interrupted_after, toml
 from tests.toys import in_double, toy_batch, toy_corpus, toy_model
 
 SMALL = {"encoder": "average", "hidden": 16, "embedding": 12, "learning_rate": 0.01}

@@ -14,8 +14,8 @@ import pytest
 from attentest.bench.kept import Kept
 from attentest.bench.verbs import run_study
 from attentest.store.store import Store
-from tests.test_engine import is_gone
-from tests.test_study import data_files, descriptions
+from tests.processes import is_gone
+from tests.toy_study import data_files, descriptions
 
 # A rate so small that nothing is learnt and no epoch is the last before its time.
 LONG = """

@@ -33,7 +33,7 @@ from attentest.model.reader import readings
 from attentest.model.training import Training
 from attentest.refusal import Refusal
 from attentest.store.tables import from_parquet
-from tests.test_study import InMemory, interrupted_after
+from tests.toy_study import InMemory, interrupted_after
 from tests.toys import toy_batch, toy_corpus, toy_model
 
 SMALL = {"encoder": "average", "hidden": 16, "embedding": 12, "epochs": 3, "learning_rate": 0.01}

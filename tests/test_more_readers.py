@@ -21,7 +21,7 @@ from attentest.corpus.catalogue import CORPORA, fingerprint, load_corpus
 from attentest.corpus.preparation import Preparation, prepare
 from attentest.corpus.shelf import describe, entries
 from attentest.refusal import Refusal
-from tests.test_readers import REVIEWS, TREES, packed
+from tests.packed import REVIEWS, TREES, packed
 
 
 def table(*rows: tuple[str, ...]) -> str:

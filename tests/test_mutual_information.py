@@ -21,10 +21,7 @@ from attentest.findings.ranking_null import dealt, p_value, scipy_tau, weighted_
 from attentest.findings.ranks import depth
 from attentest.findings.tables import entropy, floors, miller_madow, plug_in, standard_error, tables
 from attentest.refusal import Refusal
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
+from tests.toys import seeded
 
 
 def blobs(n, places, width=8, spread=0.05, seed=0):

@@ -14,7 +14,7 @@ from attentest.evidence.search import PAIR_TERMS, PublishedSearch, road_to_outpu
 from attentest.model.decoder import distribution
 from attentest.model.divergence import attainable, jensen_shannon, total_variation
 from attentest.refusal import Refusal
-from tests.toys import in_double, toy_batch, toy_corpus, toy_model
+from tests.toys import in_double, seeded, toy_batch, toy_corpus, toy_model
 
 KINDS = {
     "one logit": ({}, {}, "_Binary"),
@@ -28,10 +28,6 @@ KINDS = {
     "two-layer": ({"query": True, "labels": ("a", "b", "c")}, {}, "_Decided"),
     "two-layer answers": ({"query": True, "labels": ("a", "b", "c"), "candidates": True}, {}, "_Decided"),
 }
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def made(kind, *, loud=8.0):

@@ -13,7 +13,8 @@ from attentest.experiments.single_weight import SingleWeight
 from attentest.findings.comparison import jensen_shannon
 from attentest.findings.single_weight import COLUMNS, RANKINGS
 from attentest.model.decoder import distribution
-from tests.test_removal import MODELS, every, made, observed, seeded
+from tests.removals import MODELS, every, made, observed
+from tests.toys import seeded
 
 
 def all_double(model, reading):
