@@ -22,8 +22,18 @@ from tests.toys import toy_corpus
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
-@pytest.mark.parametrize("labels", [("no", "yes"), ("a", "b", "c")])
-def test_every_encoder(encoder, labels):
+def test_every_encoder(encoder):
+    check_encoder(encoder, ("no", "yes"))
+
+
+@pytest.mark.parametrize(
+    "encoder", [pytest.param(e, marks=[pytest.mark.slow] * (e not in ("cnn", "han-bigru"))) for e in ENCODERS]
+)
+def test_every_encoder_of_three_classes(encoder):
+    check_encoder(encoder, ("a", "b", "c"))
+
+
+def check_encoder(encoder, labels):
     corpus = toy_corpus(labels=labels, lengths=LENGTHS)
     check_alike([made(corpus, encoder=encoder, seed=seed) for seed in (0, 1, 2)], corpus)
 
