@@ -187,7 +187,7 @@ def check_killing(start, folder, rng, *, kills, epochs):
 
 
 def test_a_study_killed_at_random_moments_ends_with_the_same_bytes(start, tmp_path, rng):
-    check_killing(start, tmp_path, rng, kills=3, epochs=8)
+    check_killing(start, tmp_path, rng, kills=2, epochs=8)
 
 
 @pytest.mark.slow
