@@ -63,7 +63,7 @@ refuted_if = "low > 0.5"
 GALLERY = ("importance", "performance", "ablation", "heat-map")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def real(tmp_path_factory):
     """A study that was run, its file, and a store that knows nothing but the file."""
     folder = tmp_path_factory.mktemp("real")
@@ -75,7 +75,7 @@ def real(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def gallery(tmp_path_factory):
     """The same with rows made by hand: hostile names, published numbers to compare with."""
     folder = tmp_path_factory.mktemp("gallery")

@@ -60,7 +60,7 @@ def keys(cells):
     return [cell.key for cell in cells]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def alone(tmp_path_factory):
     """The same cells, each trained by itself; tests only read it."""
     store = Store(str(tmp_path_factory.mktemp("alone") / "store"))

@@ -48,7 +48,7 @@ def taken(script):
     return name, json.loads(inside[end + 2 :])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def gallery(tmp_path_factory):
     """A store of texts and its report, without figures: to draw takes most of the time."""
     store = Store(tmp_path_factory.mktemp("gallery") / "store")
@@ -243,7 +243,7 @@ def test_of_a_report_in_one_file_only_the_texts_kept_whole_travel(gallery, monke
 # --- numbers
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def everything(tmp_path_factory):
     """A grid point with every experiment."""
     store = Store(tmp_path_factory.mktemp("everything") / "store")

@@ -93,7 +93,7 @@ def built(store, **options):
     return build(store.url, {}, version="1", **options)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def whole(tmp_path_factory):
     """A store with every experiment at one grid point, one bare grid point, and the report of it."""
     store = Store(tmp_path_factory.mktemp("gallery") / "store")
@@ -105,7 +105,7 @@ def whole(tmp_path_factory):
 FEW = ("importance", "permutation", "adversary", "heat-map")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def few(tmp_path_factory):
     """A store with few experiments, which is reported of in a fraction of the time."""
     store = Store(tmp_path_factory.mktemp("few") / "store")
