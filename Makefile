@@ -7,6 +7,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # Idle OpenMP threads spin and make busy cores many times slower.
 export OMP_NUM_THREADS := 1
+# Tests start many processes; without files of bytecode each of them compiles everything again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo gallery test check bench bench-gpu calibration-tables reproductions clean
 

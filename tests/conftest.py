@@ -1,4 +1,4 @@
-"""Fixtures: randomness, a planted corpus, an empty store. No test reaches the network."""
+"""Fixtures: randomness, a planted corpus, an empty store, a browser. No test reaches the network."""
 
 import os
 
@@ -11,11 +11,21 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from attentest.bench.corpora import corpus_cell
 from attentest.corpus.catalogue import load_corpus
+from attentest.corpus.files import to_files
 from attentest.store.store import Store
+from tests.browser import chromium
+
+# Assertions in these explain themselves as those of tests do.
+pytest.register_assert_rewrite("tests.adversarial", "tests.findings_rules", "tests.fleets")
 
 # Tests are about what comes out, never about the clock: a first call may import half of scipy.
-settings.register_profile("attentest", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "attentest", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+)
+# `pytest -m "slow or hypothesis" --hypothesis-profile thorough`, as .ci/run does, looks further.
+settings.register_profile("thorough", settings.get_profile("attentest"), max_examples=300)
 settings.load_profile("attentest")
 
 
@@ -43,6 +53,19 @@ def planted():
     return replace(whole, train=whole.train[:400], dev=whole.dev[:100], test=whole.test[:100])
 
 
+@pytest.fixture(scope="session")
+def browser():
+    """One Chromium for all tests of a process; each test opens pages in a context of its own."""
+    with chromium() as opened:
+        yield opened
+
+
 @pytest.fixture
 def store(tmp_path):
     return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def few_planted(store, planted):
+    """The store holds planted-keyword with a few hundred texts: what is planned is the same, only quicker."""
+    store.write(corpus_cell("planted-keyword"), to_files(planted), {})

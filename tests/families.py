@@ -171,7 +171,3 @@ def own_logits(model, family, pairs=False):
     encoded = tokenizer(family)(list(TEXTS), *second, padding=True, return_tensors="pt")
     with torch.no_grad():
         return encoded, model(**encoded).logits
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)

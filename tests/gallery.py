@@ -1,5 +1,6 @@
 """A store as studies leave it, made by hand: rows of every experiment, real findings, hostile names."""
 
+import functools
 import json
 from types import SimpleNamespace
 
@@ -147,18 +148,40 @@ def put_corpus(store, name="mine", **about):
     return cell
 
 
+def written(experiment, mode, rows):
+    """The files of rows, by seed, and that of what is concluded from them."""
+    by_seed = {
+        int(seed): to_parquet(own.drop(columns="seed").to_dict("records"))
+        for seed, own in rows.groupby("seed")
+    }
+    concluded = CONCLUSIONS[experiment].conclude(rows, mode=mode, rng=np.random.default_rng(0))
+    return by_seed, to_parquet(to_frame(concluded))
+
+
+@functools.cache
+def _own(experiment, mode):
+    """Those of the rows above, which many stores hold."""
+    return written(experiment, mode, hostile(ROWS[experiment]()))
+
+
 def put(
     store, experiment, corpus, rows=None, *, encoder="bilstm", mode="corrected", parameters=None, **model
 ):
-    """A finding cell with the observations and trainings behind it, concluded from the rows."""
-    rows = hostile(ROWS[experiment]()) if rows is None else rows
+    """A finding cell with the observations and trainings behind it, concluded from the rows.
+
+    Instead of rows there may be what `written` makes of them, which saves concluding them again.
+    """
+    if isinstance(rows, tuple):
+        by_seed, findings = rows
+    else:
+        by_seed, findings = _own(experiment, mode) if rows is None else written(experiment, mode, rows)
     settings = SETTINGS | model
     inputs = {}
-    for seed in sorted(set(rows["seed"])):
+    for seed, own in by_seed.items():
         trained = Cell(
             stage="model",
             version=1,
-            config={**settings, "encoder": encoder, "seed": int(seed)},
+            config={**settings, "encoder": encoder, "seed": seed},
             inputs={"corpus": corpus.key},
         )
         store.write(trained, {"training.json": json.dumps({"history": [{}] * 5}).encode()}, {})
@@ -168,8 +191,7 @@ def put(
             config={"experiment": experiment, "mode": mode, "parameters": parameters or {}},
             inputs={"corpus": corpus.key, "model": trained.key},
         )
-        own = rows[rows["seed"] == seed].drop(columns="seed")
-        store.write(seen, {"rows.parquet": to_parquet(own.to_dict("records"))}, {})
+        store.write(seen, {"rows.parquet": own}, {})
         inputs[f"seed {seed}"] = seen.key
     config = {"experiment": experiment, "mode": mode, "parameters": parameters or {}, "model": settings}
     config |= {"corpus": corpus.config["name"], "encoder": encoder}
@@ -177,8 +199,7 @@ def put(
     cell = Cell(
         stage="finding", version=CONCLUSIONS[config["experiment"]].version, config=config, inputs=inputs
     )
-    concluded = CONCLUSIONS[experiment].conclude(rows, mode=mode, rng=np.random.default_rng(0))
-    store.write(cell, {"findings.parquet": to_parquet(to_frame(concluded))}, {})
+    store.write(cell, {"findings.parquet": findings}, {})
     return cell
 
 

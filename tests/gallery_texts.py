@@ -1,15 +1,14 @@
 """A store whose texts are worth exploring: hostile, of 4,000 words, with a rationale, in sentences."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.files import to_files
 from attentest.store.cell import Cell
-from tests.gallery import HOSTILE, TEXTS, hostile, opposed_rows, permutation_rows, put
-from tests.observed import importance_rows
-from tests.observed_ablation import ablated_rows
-from tests.observed_removals import removal_rows
+from tests.gallery import HOSTILE, ROWS, TEXTS, hostile, put, written
 
 LONG = 4000
 HUGE = "x" * 10_000
@@ -73,17 +72,25 @@ def weighed(rows):
     return rows.assign(**{name: pd.Series(drawn(), dtype=object, index=rows.index) for name in wanted})
 
 
+WEIGHED = ("importance", "adversary", "ablation")
+
+
 def put_texts(store, name="mine", encoders=("bilstm", "average")):
     """Grid points with what the explorer shows; the first has smallest flips and effects, too."""
     cell = Cell(stage="corpus", version=1, config={"name": name, "source": "by hand"})
     store.write(cell, to_files(corpus_of_texts(name)), {})
     for encoder in encoders:
-        put(store, "importance", cell, weighed(hostile(importance_rows())), encoder=encoder)
-        put(store, "adversary", cell, weighed(hostile(opposed_rows())), encoder=encoder)
-        put(store, "permutation", cell, hostile(permutation_rows()), encoder=encoder)
-    put(store, "removal", cell, hostile(removal_rows()), encoder=encoders[0])
-    put(store, "ablation", cell, weighed(hostile(ablated_rows())), encoder=encoders[0])
+        for experiment in ("importance", "adversary", "permutation"):
+            put(store, experiment, cell, _files(experiment), encoder=encoder)
+    for experiment in ("removal", "ablation"):
+        put(store, experiment, cell, _files(experiment), encoder=encoders[0])
     return cell
+
+
+@functools.cache
+def _files(experiment):
+    rows = hostile(ROWS[experiment]())
+    return written(experiment, "corrected", weighed(rows) if experiment in WEIGHED else rows)
 
 
 def put_failure(store, error, name="mine", encoder="cnn"):

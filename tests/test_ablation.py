@@ -20,7 +20,7 @@ from attentest.refusal import Refusal
 from attentest.statistics.comparison import total_variation
 from tests.observed import concluded, one
 from tests.observed_ablation import ablated_rows, ablated_texts
-from tests.test_experiments import observed
+from tests.observing import observed
 from tests.toys import toy_batch, toy_corpus, toy_model
 
 FINDINGS = ("uniform-output-change", "uniform-flips", "permuted-output-change", "permuted-flips")

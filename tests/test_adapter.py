@@ -15,7 +15,7 @@ from attentest.foreign.adapter import AdaptedModel
 from attentest.model.divergence import total_variation
 from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
-from tests.toys import toy_corpus
+from tests.toys import seeded, toy_corpus
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "your-model.md"
 
@@ -33,10 +33,6 @@ def example_of_the_guide():
 @pytest.fixture
 def guide():
     return example_of_the_guide()
-
-
-def seeded():
-    return torch.Generator().manual_seed(0)
 
 
 def test_the_adapter_of_the_guide_has_about_ten_lines():

@@ -26,7 +26,7 @@ from attentest.model.training.building import build
 from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
 from attentest.store.store import Store
-from tests.test_study import conclude_kin, toml
+from tests.toy_study import conclude_kin, toml
 from tests.toys import toy_corpus, toy_model
 
 CUES = "awful bad poor fine good great"

@@ -29,10 +29,10 @@ from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
 from attentest.statistics.comparison import kendall
 from tests.families import FAMILIES, LABELS, made, tiny, tokenizer
+from tests.outside_texts import texts
 from tests.planted_models import LABELS as TWO
 from tests.planted_models import Planted, planted_texts
-from tests.test_audit_transformers import texts
-from tests.toys import toy_corpus, toy_model
+from tests.toys import seeded, toy_corpus, toy_model
 
 SMALL = Effort(steps=4, permutations=2, samples=20)
 ASKED = {"performance", "importance", "agreement", "erasure"}
@@ -42,10 +42,6 @@ GIVEN = {"permutation", "ablation", "adversary", "removal"}
 def mapped(kind, family="bert", **choice):
     inner, batch = made(family, double=True, **choice)
     return Mapped(inner, kind), batch
-
-
-def seeded():
-    return torch.Generator().manual_seed(0)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -10,23 +10,11 @@ import torch
 import attentest as at
 from attentest.auditing.questions import BUDGETS, QUESTIONS, Auditing
 from attentest.auditing.subject import audited_subject, on_the_bench, subject_of, untrained
-from attentest.corpus.example import Example
 from attentest.evidence.importances.gradient import gradients
 from attentest.foreign.views import HeadsTogether
 from attentest.refusal import Refusal
-from tests.families import LABELS, WORDS, made, tiny, tokenizer
-
-
-def texts(count=24, *, pairs=False):
-    rng = np.random.default_rng(0)
-
-    def words():
-        return tuple(rng.choice((*WORDS, "unlikely"), size=rng.integers(2, 7)).tolist())
-
-    return [
-        Example(id=f"t{n}", tokens=words(), label="abc"[n % 3], query=words() if pairs else None)
-        for n in range(count)
-    ]
+from tests.families import LABELS, made, tiny, tokenizer
+from tests.outside_texts import texts
 
 
 @pytest.mark.parametrize("family", ["bert", "bart", "llama", "xlnet"])

@@ -4,7 +4,7 @@ import pytest
 
 from attentest.auditing.page import page
 from attentest.claims.criterion import QUESTIONS, SCOPE, VERDICTS
-from tests.browser import chromium, patient_page
+from tests.browser import patient_page
 
 pytestmark = pytest.mark.browser
 FINDING = {"experiment": "permutation", "low": 0.1, "high": 0.3, "null": 0.0, "n": 500}
@@ -59,12 +59,6 @@ CONTRAST = """cell => {
   const both = [light(style.color), light(style.backgroundColor)].sort((one, other) => other - one)
   return (both[0] + 0.05) / (both[1] + 0.05)
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("width", [360, 800, 1400])

@@ -19,7 +19,7 @@ from attentest.gallery.site import _shared, _Writer
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import to_parquet
-from tests.browser import chromium, drawn, patient_page
+from tests.browser import drawn, patient_page
 
 CORPUS = "planted-reviews(cues=4,dev=50,distractors=0,negation=0.0,test=2000,train=600)"
 QUADRANTS = ("graded", "selector", "random-loud", "random-word", "idle-sum", "idle-blind")
@@ -85,13 +85,6 @@ def test_audits_at_other_settings_only_are_not_called_the_source_of_the_tables(t
     put_audits(Store(tmp_path), 50)
     page, _ = pages_of(Store(tmp_path))
     assert page.audits == 0 and len(page.tests) > 50
-
-
-@pytest.fixture(scope="module")
-def browser():
-    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.mark.browser

@@ -14,7 +14,7 @@ from attentest.claims import criteria
 from attentest.claims.calibrated import margins as committed
 from attentest.claims.criteria import Asked, judged
 from attentest.model.constructions import CONSTRUCTIONS
-from tests.test_constructed import CORPUS, model_of
+from tests.constructed_models import CORPUS, model_of
 
 NAMES = ("graded", "random-word", "idle-sum", "idle-random-word", "beside", "idle-running")
 QUESTIONS = ("importance", "permutation", "ablation", "erasure")

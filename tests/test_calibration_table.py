@@ -296,6 +296,7 @@ def script():
     return module
 
 
+@pytest.mark.slow
 def test_the_committed_tables_are_what_the_script_makes_of_the_committed_rows(script):
     pytest.importorskip("altair")
     for path, content in script.made().items():

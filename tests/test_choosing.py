@@ -17,9 +17,9 @@ from attentest.foreign.loading import adopt
 from attentest.refusal import Refusal
 from attentest.statistics.comparison import kendall
 from tests.families import LABELS, made, tiny, tokenizer
+from tests.outside_texts import texts
 from tests.planted_models import LABELS as TWO
 from tests.planted_models import Planted, planted_texts
-from tests.test_audit_transformers import texts
 from tests.toys import toy_corpus, toy_model
 
 HEADS, LAYERS = 2, 3  # of the tiny BERT

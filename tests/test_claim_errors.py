@@ -64,14 +64,19 @@ def test_a_rule_of_two_conditions_is_met_in_five_percent_at_most():
 
 
 @pytest.mark.parametrize(
-    "rule", ["difference_high < 0.1", "difference > 0.1", "difference > 0.1 and difference_low > 0"]
+    "rule",
+    [
+        "difference > 0.1",
+        pytest.param("difference_high < 0.1", marks=pytest.mark.slow),
+        pytest.param("difference > 0.1 and difference_low > 0", marks=pytest.mark.slow),
+    ],
 )
 def test_a_difference_at_the_border_is_found_in_five_percent_of_studies(rule):
     assert 0.03 < (ps(rule, 5, 0.1, rivals=5) < 0.05).mean() <= MOST
     assert (ps(rule, 3, 0.1, rivals=10) < 0.05).mean() <= MOST
 
 
-@pytest.mark.parametrize("true", [-0.4, 0.4])
+@pytest.mark.parametrize("true", [-0.4, pytest.param(0.4, marks=pytest.mark.slow)])
 def test_models_that_are_as_far_apart_as_the_border_are_rarely_called_alike_or_apart(true):
     assert 0.03 < (ps("apart < 0.4", 8, true, rivals=8, rival_spread=0.1) < 0.05).mean() <= MOST
     assert 0.03 < (ps("apart > 0.4", 8, true, rivals=8, rival_spread=0.1) < 0.05).mean() <= MOST

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -18,7 +19,6 @@ import attentest
 from attentest.bench import showcase
 from attentest.bench.subjects import load_model
 from attentest.cli.main import app, corpora, run
-from attentest.corpus.tables.registered import register
 from attentest.experiments.permutation.observe import Permutation
 from attentest.gallery import extra
 from attentest.gallery import showcase as gallery
@@ -26,50 +26,7 @@ from attentest.model.batch import IndexedSplit
 from attentest.model.reader import split_logits
 from attentest.store.store import Store
 from attentest.terminal.demonstration import show_demo
-
-TINY = ("--encoder", "average", "--epochs", "1", "--batch-size", "16", "--device", "cpu")
-STUDY = """
-study = "tiny"
-title = "A tiny study"
-
-[grid]
-corpus = ["mine"]
-encoder = ["average"]
-
-[model]
-hidden = 8
-embedding = 6
-epochs = 2
-
-[[experiment]]
-name = "performance"
-
-[[experiment]]
-name = "permutation"
-parameters = { permutations = 5 }
-
-[[claim]]
-says = "Shuffling attention rarely changes what a model predicts."
-statistic = "permutation/median-output-change/overall"
-supported_if = "high < 0.1"
-refuted_if = "low > 0.1"
-"""
-
-
-def table(rows=60):
-    """A CSV in which the second word says the label."""
-    words = {"neg": "an awful", "pos": "a fine"}
-    labels = ("neg", "pos") * (rows // 2)
-    lines = (f"{words[label]} film of {n} minutes,{label}" for n, label in enumerate(labels))
-    return "\n".join(["text,label", *lines]) + "\n"
-
-
-def add(data, name, content, suffix=".csv"):
-    """Register a table of that content, which lies beside the data directory."""
-    path = data.parent / f"{name}{suffix}"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    register(name, path, text="text", label="label", data_dir=data)
-    return path
+from tests.command_line import STUDY, TINY, add, table
 
 
 @pytest.fixture
@@ -313,6 +270,8 @@ def small_demo(here, monkeypatch):
     (here / "more.toml").write_text(MORE)
     monkeypatch.setattr(showcase, "STUDIES", ("demo.toml", "more.toml"))
     monkeypatch.setattr(gallery, "STAND_IN", "mine")
+    if find_spec("altair") is not None:  # to draw every figure takes most of the time
+        monkeypatch.setattr("attentest.gallery.pictures.FIGURES", {})
 
 
 def test_the_demo_shows_numbers_a_distribution_texts_and_pages(small_demo, here, answer, page, monkeypatch):
@@ -391,7 +350,7 @@ def wait_for(path, pattern, process):
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here, answer):
     # No word says the label, so no epoch is perfect and the training lasts.
     add(here / "data", "noise", table().replace("an awful", "some").replace("a fine", "some"))
-    words = ["train", "noise", "--epochs", "40", "--batch-size", "1", "--device", "cpu"]
+    words = ["train", "noise", "--epochs", "20", "--batch-size", "1", "--device", "cpu"]
     process = subprocess.Popen(
         [sys.executable, "-m", "attentest", *words, "--store", "broken", "--json"],
         stdout=subprocess.PIPE,

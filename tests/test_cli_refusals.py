@@ -19,7 +19,7 @@ import attentest
 from attentest.cli.main import run
 from attentest.store.store import Store
 from attentest.terminal.tables import heat_map, plain_table, strip
-from tests.test_cli import STUDY, TINY, add, table
+from tests.command_line import STUDY, TINY, add, table
 
 ROWS = table()
 

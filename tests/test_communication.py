@@ -17,43 +17,20 @@ from attentest.evidence.importances.gradient import gradients
 from attentest.experiments.communication import conclude as communication
 from attentest.experiments.communication.cards import CARDS as COMMUNICATION_CARDS
 from attentest.experiments.communication.conclude import PROJECTIONS
-from attentest.experiments.communication.game import Game, messages, surrogate, untouched
+from attentest.experiments.communication.game import messages, surrogate, untouched
 from attentest.experiments.communication.observe import Communication
-from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.observers import experiment
 from attentest.experiments.performance.observe import Performance
 from attentest.experiments.shared.explained_split import ExplainedSplit
 from attentest.model.batch import IndexedSplit
 from attentest.model.config import ModelConfig
 from attentest.model.networks.attention import LAST_STATE
-from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
 from attentest.studies.recipe import load_study
+from tests.communicating import be_nan, columns_of, observed, planted_game, say_one
 from tests.observed import concluded, one
 from tests.observed_communication import communication_rows, communication_texts
 from tests.toys import toy_batch, toy_corpus, toy_model
-
-QUICK = {"k": "1 3", "draws": 2}  # of draws, so that shares are 0, a half or 1
-
-
-def in_memory(corpus, step, **settings):
-    """Siblings are untrained models of their own projection."""
-    trained = toy_model(corpus, **settings)
-    siblings = step.siblings(trained.config)
-    others = {
-        name: toy_model(corpus, **{**settings, "seed": 7, "projection": config.projection})
-        for name, config in siblings.items()
-    }
-    return InMemory({"trained": trained, **others}, siblings)
-
-
-def observed(corpus, step=None, seed=0, spoil=None, **settings):
-    step = Communication(**QUICK) if step is None else step
-    held = in_memory(corpus, step, **settings)
-    if spoil is not None:
-        spoil(held.models["trained"])
-    subject = Subject(corpus, held.models["trained"].config, held)
-    return pd.DataFrame(step.observe(subject, np.random.default_rng(seed)))
 
 
 def explained(corpus, spoil=None, **settings):
@@ -172,12 +149,6 @@ def test_the_surrogate_sends_what_speaks_for_the_answer():
             place += 1
 
 
-def columns_of(sizes):
-    by_k = ("random", "erasure", "gradient", "attention", "surrogate", "chance-attention")
-    names = ["silence", "whole", "embedded", "chance-embedded", *(f"{n}@{k}" for n in by_k for k in sizes)]
-    return {f"{what}_{name}" for what in ("agrees", "right") for name in names}
-
-
 @pytest.mark.parametrize(
     "kind, settings",
     [
@@ -207,18 +178,6 @@ def test_the_same_draws_say_the_same():
     assert not first.equals(other)
 
 
-def planted_game(planted):
-    """A model that found the word that decides, and the game about it."""
-    model = toy_model(planted, encoder="average", hidden=32, embedding=32, epochs=20)
-    Training(model, planted).run()
-    splits = {
-        name: ExplainedSplit.of(model, IndexedSplit(examples, model.vocabulary, planted.labels))
-        for name, examples in planted.splits().items()
-    }
-    game = Game(**splits, vocabulary=len(model.vocabulary), classes=2)
-    return model, game
-
-
 def test_planted_words_are_all_a_layperson_needs(planted):
     _, game = planted_game(planted)
     columns = game.columns((1,), 3, rng=np.random.default_rng(0))
@@ -227,10 +186,6 @@ def test_planted_words_are_all_a_layperson_needs(planted):
         assert told[f"agrees_{explainer}@1"] > 0.95 > 0.75 > told["agrees_random@1"]
     assert told["agrees_silence"] < 0.75
     assert told["right_attention@1"] > 0.95
-
-
-def say_one(model):
-    model.decoder.dense.bias.data.fill_(1e3)
 
 
 def test_a_classifier_of_one_answer_is_guessed_by_everybody():
@@ -242,10 +197,6 @@ def test_a_classifier_of_one_answer_is_guessed_by_everybody():
     for measure in ("csr-attention@3", "csr-silence", "csr-random@1"):
         assert (one(found, measure)["estimate"], one(found, measure)["null"]) == (1.0, 1.0)
     assert one(found, "csr-erasure-excess@3")["estimate"] == 0.0
-
-
-def be_nan(model):
-    model.decoder.dense.bias.data.fill_(math.nan)
 
 
 def test_a_classifier_that_says_nan_is_excluded_and_counted():

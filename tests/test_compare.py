@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +24,6 @@ from attentest.compare.papers import DEV_FROM_TRAIN, PAPERS, SIZES, WEN, WIEGREF
 from attentest.compare.stored import Stored
 from attentest.compare.table import compare
 from attentest.compare.translation import is_result, wanted
-from attentest.corpus.files import SCHEMA
 from attentest.corpus.sources import CORPORA
 from attentest.experiments.cards import CARDS
 from attentest.experiments.guided import conclude as guided
@@ -37,48 +34,23 @@ from attentest.experiments.uniform_baseline import conclude as uniform_baseline
 from attentest.model.catalogue import ENCODERS as ALL_ENCODERS
 from attentest.model.networks.attention import ATTENTIONS
 from attentest.refusal import Refusal
-from attentest.statistics.record import Finding, to_frame
 from attentest.store.cell import Cell
 from attentest.store.store import Store
-from attentest.store.tables import to_parquet
 from attentest.studies import published
 from attentest.studies.published import COLUMNS as CSV_COLUMNS
 from attentest.studies.published import PublishedNumber, load_published
 from attentest.studies.recipe import load_study
 from attentest.studies.seed_deviations import load_seed_deviations
 from attentest.terminal.comparisons import WIDTH, show_comparison
+from tests.comparing import SHELF, STUDY, TAU, a_study, corpus_cell, finding, line, put, put_corpus
 from tests.observed import concluded
 from tests.observed_information import ablation_texts
 from tests.observed_removals import single_weight_rows
 from tests.observed_wiegreffe_pinter import guided_rows, uniform_baseline_rows
 
 PACKAGE_CSV = Path(published.__file__).parent / "jain-wallace-2019.csv"
-STUDY = """
-study = "ours"
-title = "Ours beside theirs"
-
-[grid]
-corpus = ["sst"]
-encoder = ["bilstm", "average"]
-
-[[experiment]]
-name = "importance"
-
-[[experiment]]
-name = "performance"
-
-[published]
-file = "numbers.csv"
-"""
-SHELF = {name: "embedded" if "simulated" in name else "here" for name in CORPORA} | {
-    "agnews": "downloadable",
-    "cnn": "absent",
-    "adr": "not redistributable",
-    "mimic-anemia": "needs credentials",
-}
 DEMANDED = {"paper", "table", "dataset", "model", "attention", "projection", "class", "measure"}
 DEMANDED |= {"published", "ours", "low", "high", "agrees"}
-TAU = "tau_attention_gradient"
 OF_ONE_TEXT = "tau_attention_gradient_single_example"
 
 
@@ -87,91 +59,6 @@ def number(value=0.34, *, dataset="SST", of_class="0", measure=TAU, table="Table
     words |= {"attention": "additive", "projection": "softmax", "class": of_class, "measure": measure}
     about = {"std": math.nan, "rounding": 0.005, "source": "here"} | other
     return PublishedNumber(words=words, value=value, **about)
-
-
-def line(dataset, measure, value, of_class="0", **other):
-    said = {"paper": "Jain&Wallace2019", "table": "Table2_slides", "dataset": dataset, "model": "BiLSTM"}
-    said |= {"attention": "additive", "projection": "softmax", "class": of_class, "measure": measure}
-    said |= {"value": value, "std": "", "source": "s"} | other
-    return tuple(said[column] for column in CSV_COLUMNS)
-
-
-def a_study(folder, lines, text=STUDY):
-    """The path of a study with these published numbers."""
-    with (folder / "numbers.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([CSV_COLUMNS, *lines])
-    (folder / "ours.toml").write_text(text)
-    return str(folder / "ours.toml")
-
-
-def finding(measure="tau-gradient", group="predicted=negative", estimate=0.34, seeds=5, **other):
-    about = {
-        "experiment": "importance",
-        "std": 0.2,
-        "seed_std": 0.02 if seeds > 1 else math.nan,
-        "low": estimate - 0.02,
-        "high": estimate + 0.02,
-        "interval": "seeds, instances",
-        "n": 1725 * seeds,
-        "excluded": 0,
-        "why": "",
-        "null": 0.1,
-        "mode": "corrected",
-    }
-    named = {"measure": measure, "group": group, "estimate": estimate, "seeds": seeds}
-    return Finding(**about | named | other)
-
-
-def put(
-    store,
-    findings,
-    corpus="sst",
-    *,
-    seeds=5,
-    encoder="bilstm",
-    attention="additive",
-    texts="texts",
-    version=1,
-    parameters=None,
-    **model,
-):
-    """A finding cell with the observations and trainings behind it; none of the heavy files."""
-    experiment = findings[0].experiment
-    settings = {"decoder": "sigmoid", "vectors": "random(0.1)", "epochs": 8, **model}
-    corpus_key = corpus_cell(corpus, texts).key
-    inputs = {}
-    for seed in range(seeds):
-        config = {**settings, "encoder": encoder, "seed": seed}
-        trained = Cell(stage="model", version=1, config=config, inputs={"corpus": corpus_key})
-        history = {"history": [{}] * min(settings["epochs"], 6 + seed), "chosen": 2}
-        store.write(trained, {"training.json": json.dumps(history).encode()}, {})
-        seen = {"corpus": corpus_key, "model": trained.key}
-        seen_cell = Cell(stage="observation", version=1, config={"experiment": experiment}, inputs=seen)
-        store.write(seen_cell, {}, {})
-        inputs[f"seed {seed}"] = seen_cell.key
-    config = {"experiment": experiment, "mode": findings[0].mode, "parameters": parameters or {}}
-    config |= {"corpus": corpus, "encoder": encoder, "attention": attention, "projection": "softmax"}
-    config |= {"model": settings}
-    cell = Cell(stage="finding", version=version, config=config, inputs=inputs)
-    store.write(cell, {"findings.parquet": to_parquet(to_frame(findings))}, {})
-    return cell
-
-
-def corpus_cell(name, texts="texts"):
-    return Cell(stage="corpus", version=1, config={"name": name, "source": texts})
-
-
-def put_corpus(store, name, counts, texts="texts", tokens=None, sentences=None):
-    labels = list(counts["train"])
-    files = {"corpus.json": json.dumps({"counts": counts, "labels": labels, "has_query": False}).encode()}
-    if tokens:
-        begins = [None if sentences is None else list(range(n)) for n in sentences or tokens]
-        columns = {"tokens": [["word"] * n for n in tokens], "sentences": begins}
-        sink = pa.BufferOutputStream()
-        kinds = pa.schema([SCHEMA.field(name) for name in columns])
-        pq.write_table(pa.table(columns, schema=kinds), sink)
-        files["examples.parquet"] = sink.getvalue().to_pybytes()
-    store.write(corpus_cell(name, texts), files, {})
 
 
 def compared(tmp_path, store, *lines, shelf=SHELF):

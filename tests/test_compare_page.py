@@ -9,7 +9,7 @@ pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
 
 from attentest.gallery import pictures, site
-from tests.test_compare import SHELF, TAU, a_study, finding, line, put, put_corpus
+from tests.comparing import SHELF, TAU, a_study, finding, line, put, put_corpus
 
 
 def test_the_page_of_a_study_shows_every_verdict_and_sizes_apart(tmp_path, store, monkeypatch):

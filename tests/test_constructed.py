@@ -11,15 +11,15 @@ from attentest.corpus.vocabulary import Vocabulary
 from attentest.experiments.calibration.truth import truth_of
 from attentest.model.batch import IndexedSplit
 from attentest.model.config import ModelConfig
-from attentest.model.constructions import CONSTRUCTIONS, DEPENDS, POINTS, Constructed
+from attentest.model.constructions import CONSTRUCTIONS, DEPENDS, POINTS
 from attentest.model.networks.decoder import distribution
 from attentest.model.protocol import resolved
 from attentest.model.training.building import build
 from attentest.model.training.files import load, save
 from attentest.model.training.provenance import parameters_digest
 from attentest.refusal import Refusal
+from tests.constructed_models import CORPUS, model_of
 
-CORPUS = "planted-reviews(cues=4,negation=0.0,distractors=0,train=600,dev=50,test=60{})"
 OURS = [name for name, of in CONSTRUCTIONS.items() if not of.transformer]
 KNOBS = ["", ",strength=2", ",temperature=3", ",noise=0.5", ",strength=0.5,temperature=2,noise=1"]
 
@@ -32,14 +32,6 @@ def corpus(request):
 @pytest.fixture(scope="module")
 def two():
     return load_corpus(CORPUS.format(""))
-
-
-def model_of(corpus, encoder, seed=0):
-    config = ModelConfig(encoder=encoder, attention="dot-unscaled", seed=seed)
-    config = resolved(config, family="classification", classes=len(corpus.labels), has_query=False)
-    vocabulary = Vocabulary.build(corpus.train)
-    rule = Constructed.parse(encoder).rule(vocabulary.words, len(corpus.labels), seed)
-    return build(config, corpus, vocabulary), rule
 
 
 def read(model, corpus, count=20):
@@ -64,7 +56,7 @@ def test_the_network_is_the_rule(name, corpus):
 
 
 @pytest.mark.parametrize("name", CONSTRUCTIONS)
-@pytest.mark.parametrize("seed", [0, 7])
+@pytest.mark.parametrize("seed", [0, pytest.param(7, marks=pytest.mark.slow)])
 def test_the_labels_follow_from_the_rule(name, seed, two):
     of, (model, _) = CONSTRUCTIONS[name], model_of(two, f"constructed({name})", seed)
     truth = truth_of(model, two.test)

@@ -93,7 +93,7 @@ def test_rank_agreement_on_a_large_test_set_is_covered_and_the_bootstrap_covers_
 # --- any variances: the three mean squares are drawn from the distributions that they have
 
 
-def any_shares(seeds, trials=20_000):
+def any_shares(seeds, trials):
     """The lowest coverage over all shares of the variance that seeds, texts and residual may have."""
     found = {}
     for of_seeds in (0.0, 0.05, 0.2, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0):
@@ -115,15 +115,17 @@ def _covered(seeds, of_seeds, of_texts, residual, trials):
     return np.mean([one.low <= 0 <= one.high for one in combined(means, joint, apart, TEXTS)])
 
 
+@pytest.mark.parametrize("trials", [4000, pytest.param(20_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("seeds", SEEDS)
-def test_whatever_seeds_and_texts_contribute_intervals_cover(seeds):
-    assert any_shares(seeds) >= BAR
+def test_whatever_seeds_and_texts_contribute_intervals_cover(seeds, trials):
+    assert any_shares(seeds, trials) >= BAR
 
 
-def test_degrees_of_freedom_from_the_estimated_parts_would_fail_with_two_seeds(monkeypatch):
+@pytest.mark.parametrize("trials", [4000, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_degrees_of_freedom_from_the_estimated_parts_would_fail_with_two_seeds(trials, monkeypatch):
     monkeypatch.setattr(crossed, "chdtri", lambda freedom, _: freedom)  # Satterthwaite's formula as it is
-    assert any_shares(2) < 0.89
-    assert any_shares(3) < BAR
+    assert any_shares(2, trials) < 0.89
+    assert any_shares(3, trials) < BAR
 
 
 # --- what is no mean

@@ -25,8 +25,8 @@ from attentest.model.training.building import build
 from attentest.refusal import Refusal
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study
+from tests.findings_rules import CHECKS
 from tests.observed import concluded, one, texts
-from tests.test_findings import CHECKS
 from tests.toys import toy_corpus, toy_model
 
 NAN = math.nan
@@ -315,9 +315,10 @@ def rows_of_all():
     return pd.concat(tables, ignore_index=True)
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_the_conclusion_keeps_the_house_rules(check):
-    check(deception.conclude, rows_of_all())
+def test_the_conclusion_keeps_the_house_rules():
+    findings = deception.conclude(rows_of_all(), mode="corrected", rng=np.random.default_rng(0))
+    for check in CHECKS:
+        check(deception.conclude, rows_of_all(), findings)
 
 
 def test_rows_of_another_version_are_refused():

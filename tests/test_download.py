@@ -29,7 +29,7 @@ from attentest.corpus.fetch.archive import is_packed
 from attentest.corpus.fetch.download import DOWNLOADS, Download, download_corpus
 from attentest.corpus.fetch.transfer import Patience
 from attentest.refusal import Refusal
-from tests.test_cli import add, table
+from tests.command_line import add, table
 
 QUICK = Patience(timeout=10.0, tries=3, pause=0.001)
 CUT = 100_000

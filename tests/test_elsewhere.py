@@ -27,8 +27,8 @@ from attentest.foreign.adapter import AdaptedModel
 from attentest.model.batch import Batch
 from attentest.model.networks.decoder import distribution
 from attentest.model.reader import readings
-from tests.families import WORDS, examples, made, seeded, tiny
-from tests.toys import in_double, toy_batch, toy_corpus, toy_model
+from tests.families import WORDS, examples, made, tiny
+from tests.toys import in_double, seeded, toy_batch, toy_corpus, toy_model
 
 MODELS = {
     "no context": ({}, {"encoder": "mlp"}),

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -16,6 +15,7 @@ from attentest.bench.plan import Planner
 from attentest.bench.worker import _say
 from attentest.model.config import ModelConfig
 from attentest.store.cell import Cell
+from tests.processes import is_gone
 
 # A worker in a few lines: BODY does the cell `key`; `folder` is where it may leave marks.
 WORKER = """
@@ -78,18 +78,6 @@ def nothing_here(key, tell):
 
 def run_local(cells, command, workers=2, on_event=lambda event: None):
     return Run(cells, Local(workers).run, Work(here=nothing_here, command=command), on_event)
-
-
-def is_gone(pid):
-    """Whether the process has ended; a zombie that waits for its parent has."""
-    try:
-        os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except ProcessLookupError:
-        return True
-    except FileNotFoundError:
-        return Path("/proc/self").exists()  # it has just gone; without /proc it is still there
-    return state == "Z"
 
 
 def test_inputs_are_done_before_what_needs_them_without_processes():

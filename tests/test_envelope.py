@@ -13,6 +13,9 @@ from attentest.statistics.envelope import envelope_height, lower_envelope
 
 coordinates = st.integers(0, 20).map(lambda number: number / 20)
 points = st.lists(st.tuples(coordinates, coordinates), min_size=1, max_size=12)
+# Sixteenths are exact in floating point, so three points on a line are: with 0.05 rounding may bend it.
+sixteenths = st.integers(0, 16).map(lambda number: number / 16)
+exact_points = st.lists(st.tuples(sixteenths, sixteenths), min_size=1, max_size=12)
 
 
 def lowest_mixture(points, at):
@@ -35,7 +38,7 @@ def test_the_envelope_is_the_lowest_mixture(points, share):
     assert envelope_height(corners, at) == pytest.approx(lowest_mixture(points, at), abs=1e-12)
 
 
-@given(points)
+@given(exact_points)
 def test_its_corners_are_points_and_bend_upwards(points):
     corners = lower_envelope(*zip(*points, strict=True))
     assert set(corners) <= set(points)

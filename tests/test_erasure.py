@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from itertools import product
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from attentest.model.networks.decoder import distribution
 from attentest.model.networks.log_odds import LOG_ODDS
 from attentest.model.networks.projection import Projection
 from attentest.refusal import Refusal
+from tests.grids import pairwise
 from tests.toys import LENGTHS, in_double, toy_batch, toy_corpus, toy_model
 
 PROJECTIONS = (
@@ -67,10 +69,11 @@ def guide_for(examples):
     return guide
 
 
-@pytest.mark.parametrize("query", [False, True], ids=["plain", "query"])
-@pytest.mark.parametrize("attention", [name for name in ATTENTIONS if name != LAST_STATE])
-@pytest.mark.parametrize("encoder", FAST)
-def test_every_fast_road_equals_reading_again(encoder, attention, query):
+@pytest.mark.parametrize(
+    "point", pairwise(product(FAST, [name for name in ATTENTIONS if name != LAST_STATE], (False, True)))
+)
+def test_every_fast_road_equals_reading_again(point):
+    encoder, attention, query = point
     for decoder in ("two-layer", "affine") if query else ("sigmoid", "softmax"):
         labels = LABELS[:2] if decoder == "sigmoid" else LABELS
         corpus = toy_corpus(query=query, labels=labels, candidates=query, lengths=(5, 1, 8, 2, 4))

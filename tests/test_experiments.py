@@ -12,30 +12,17 @@ from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
 from attentest.experiments.adversary import conclude as adversary
 from attentest.experiments.adversary.observe import CURVE, PUBLISHED, Adversary, under_swapped
-from attentest.experiments.contract import InMemory, Subject
+from attentest.experiments.contract import Subject
 from attentest.experiments.heat_map import conclude as heat_map
 from attentest.experiments.heat_map.observe import HeatMap
 from attentest.experiments.importance import conclude as importance
 from attentest.experiments.importance.observe import Importance
 from attentest.refusal import Refusal
 from attentest.statistics.comparison import jensen_shannon, kendall
-from tests.toys import toy_batch, toy_corpus, toy_model
+from tests.observing import in_memory, observed
+from tests.toys import toy_batch, toy_corpus
 
 QUICK = {"steps": 20, "searched": 4, "matched": 3, "programmed": 2, "shown": 2}
-
-
-def in_memory(corpus, step, **settings):
-    """The controls are other models of the same shape."""
-    trained = toy_model(corpus, **settings)
-    siblings = step.siblings(trained.config)
-    controls = {name: toy_model(corpus, **{**settings, "seed": 7}) for name in siblings}
-    return InMemory({"trained": trained, **controls}, siblings)
-
-
-def observed(step, corpus, **settings):
-    held = in_memory(corpus, step, **settings)
-    subject = Subject(corpus, held.models["trained"].config, held)
-    return pd.DataFrame(step.observe(subject, np.random.default_rng(0))), held.models["trained"]
 
 
 def trained(rows):

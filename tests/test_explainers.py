@@ -21,23 +21,14 @@ from attentest.evidence.importances.lime import PENALTY, WIDTH, drawn_parts, lim
 from attentest.evidence.importances.presence import answers_to_parts, explained
 from attentest.evidence.importances.shapley import over_orders, shapley_values
 from attentest.evidence.removal.decisions import predicted
-from attentest.model.batch import IndexedSplit
 from attentest.model.catalogue import ENCODERS
 from attentest.model.networks.decoder import distribution
 from attentest.model.networks.projection import Projection
 from attentest.refusal import Refusal
-from tests.toys import in_double, toy_batch, toy_corpus, toy_model
+from tests.by_hand import by_hand
+from tests.toys import in_double, read, seeded, toy_corpus, toy_model
 
 LABELS = ("no", "yes", "maybe")
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def read(model, corpus, rows=None):
-    with torch.no_grad():
-        return model.read(toy_batch(model, corpus, rows))
 
 
 def parts_of(reading, count=12, seed=0):
@@ -45,19 +36,6 @@ def parts_of(reading, count=12, seed=0):
     kept = torch.rand(*reading.mask.shape[:1], count, reading.mask.shape[1], generator=seeded(seed)) < 0.5
     kept[:, 0], kept[:, 1] = True, False
     return kept
-
-
-def by_hand(model, corpus, example, kept, hierarchical):
-    """The example with only these units, made anew as words, and the model's answer to it."""
-    ends = [*example.sentences[1:], len(example.tokens)]
-    sentences = [example.tokens[b:e] for b, e in zip(example.sentences, ends, strict=True)]
-    units = sentences if hierarchical else [(token,) for token in example.tokens]
-    rest = [unit for unit, stays in zip(units, kept, strict=False) if stays]
-    starts = tuple(np.cumsum([0, *map(len, rest[:-1])]).tolist()) if hierarchical else None
-    shorter = dataclasses.replace(example, tokens=tuple(itertools.chain(*rest)), sentences=starts)
-    split = IndexedSplit([shorter], model.vocabulary, corpus.labels)
-    with torch.no_grad():
-        return distribution(model.decide(model.read(split.batch([0]))))[0]
 
 
 @pytest.mark.parametrize("query", [False, True], ids=["plain", "query"])

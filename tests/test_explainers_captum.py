@@ -15,8 +15,7 @@ from attentest.evidence.importances.shapley import over_orders
 from attentest.model.networks.decoder import distribution
 from attentest.model.subset import selected_batch
 from tests.families import made
-from tests.test_explainers import read, seeded
-from tests.toys import in_double, toy_corpus, toy_model
+from tests.toys import in_double, read, seeded, toy_corpus, toy_model
 
 captum = pytest.importorskip("captum.attr", reason="needs the extra `captum`")
 UNITS = 5

@@ -26,8 +26,7 @@ from attentest.statistics.plausibility import plausibility
 from tests.families import examples, made, tokenizer
 from tests.observed import concluded, one
 from tests.observed_explainers import explainer_rows, explainer_texts
-from tests.test_explainers import read, seeded
-from tests.toys import in_double, toy_corpus, toy_model
+from tests.toys import in_double, read, seeded, toy_corpus, toy_model
 
 NAN = math.nan
 QUICK = {"steps": 4, "permutations": 2, "parts": 8, "orders": 2, "draws": 3}

@@ -30,7 +30,8 @@ from attentest.store.importing import COLUMNS, checksum, import_findings
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet, to_parquet
 from attentest.studies.recipe import load_study
-from tests.gallery import HOSTILE, ROWS, WORDS, hostile, put, put_corpus
+from tests.exporting import LABELS, labelled
+from tests.gallery import HOSTILE, ROWS, WORDS, put, put_corpus
 
 STUDY = """
 study = "toy"
@@ -59,11 +60,10 @@ statistic = "permutation/median-output-change/overall"
 supported_if = "high < 0.5"
 refuted_if = "low > 0.5"
 """
-LABELS = ("negative", "positive")
 GALLERY = ("importance", "performance", "ablation", "heat-map")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def real(tmp_path_factory):
     """A study that was run, its file, and a store that knows nothing but the file."""
     folder = tmp_path_factory.mktemp("real")
@@ -75,7 +75,7 @@ def real(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def gallery(tmp_path_factory):
     """The same with rows made by hand: hostile names, published numbers to compare with."""
     folder = tmp_path_factory.mktemp("gallery")
@@ -88,12 +88,6 @@ def gallery(tmp_path_factory):
     (folder / "told.json").write_text(json.dumps(told))
     import_findings(folder / "all.parquet", str(folder / "imported"))
     return folder
-
-
-def labelled(rows):
-    """Rows with the labels of SST, as published numbers have them."""
-    names = [name for name in rows if name == "label" or name.endswith("predicted")]
-    return hostile(rows.assign(**{n: rows[n].replace({"no": LABELS[0], "yes": LABELS[1]}) for n in names}))
 
 
 def findings_of(url):

@@ -26,8 +26,8 @@ from attentest.statistics.plausibility import (
     shuffled_plausibility,
     spans,
 )
-from tests.test_explainers import by_hand, read, seeded
-from tests.toys import in_double, toy_corpus, toy_model
+from tests.by_hand import by_hand
+from tests.toys import in_double, read, seeded, toy_corpus, toy_model
 
 LABELS = ("no", "yes", "maybe")
 

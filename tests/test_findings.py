@@ -1,5 +1,6 @@
 """What every conclude must keep, what a finding is, and permutation worked by hand."""
 
+import functools
 import math
 import subprocess
 import sys
@@ -8,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from attentest.experiments.ablation import conclude as ablation
 from attentest.experiments.adversary import conclude as adversary
@@ -39,6 +39,14 @@ from attentest.experiments.vectors import conclude as vectors
 from attentest.refusal import Refusal
 from attentest.statistics.group_means import MOST_CLASSES
 from attentest.statistics.record import COLUMNS, Finding, completed, seed_estimates, seeds_as_json, to_frame
+from tests.findings_rules import (
+    CHECKS,
+    check_every_measure_has_a_card,
+    check_ignores_row_order,
+    check_intervals_and_seeds_say_the_same_as_the_estimate,
+    check_it_says_the_same_again_and_leaves_the_rows_alone,
+    check_there_is_no_news_without_trained_models,
+)
 from tests.observed import adversary_rows, concluded, importance_rows, one, texts
 from tests.observed_ablation import ablated_rows
 from tests.observed_communication import communication_rows
@@ -184,56 +192,17 @@ CONCLUSIONS = {
 every = pytest.mark.parametrize("conclude, make", CONCLUSIONS.values(), ids=CONCLUSIONS)
 
 
-def check_is_deterministic(conclude, rows):
-    pd.testing.assert_frame_equal(concluded(rows, conclude), concluded(rows, conclude), check_exact=True)
+def findings_of(conclude, make):
+    return conclude(make(), mode="corrected", rng=np.random.default_rng(0))
 
 
-def check_ignores_row_order(conclude, rows):
-    shuffled = rows.sample(frac=1, random_state=1)
-    pd.testing.assert_frame_equal(concluded(rows, conclude), concluded(shuffled, conclude), check_exact=True)
-
-
-def check_every_measure_has_a_card(conclude, rows):
-    for finding in conclude(rows, mode="corrected", rng=np.random.default_rng(0)):
-        assert f"{finding.experiment}/{finding.measure.partition('@')[0]}" in CARDS
-        low, high = card(finding.experiment, finding.measure).range
-        assert low <= finding.estimate <= high
-
-
-def check_the_rows_are_left_alone(conclude, rows):
-    before = rows.copy(deep=True)
-    concluded(rows, conclude)
-    pd.testing.assert_frame_equal(rows, before)
-
-
-def check_there_is_no_news_without_trained_models(conclude, rows):
-    assert conclude(rows[rows["subject"] == "none"], mode="corrected", rng=np.random.default_rng(0)) == []
-
-
-def check_intervals_and_seeds_say_the_same_as_the_estimate(conclude, rows):
-    for found in conclude(rows, mode="corrected", rng=np.random.default_rng(0)):
-        own = seed_estimates(found.by_seed)
-        if not found.measure.startswith(OF_NO_SEED):
-            assert len(own) == found.seeds
-            assert (
-                not own or found.measure.startswith(LARGEST) or found.estimate == pytest.approx(np.mean(own))
-            )
-        assert (found.interval == "none") == math.isnan(found.error) == math.isnan(found.low)
-        if found.interval != "none":
-            reach = found.error * stats.t.ppf(0.975, found.freedom)
-            bounds = found.estimate - reach, found.estimate + reach
-            assert (found.low, found.high) == pytest.approx(bounds, rel=1e-6, abs=1e-9)
-
-
-OF_NO_SEED = ("sign-p",)  # a test over seeds: one has nothing to say
-LARGEST = ("mcnemar-p",)  # not the mean over seeds, the largest p-value of any
-CHECKS = [value for name, value in sorted(globals().items()) if name.startswith("check_")]
+once = functools.cache(findings_of)  # only what reads them alone may share them
 
 
 @every
-@pytest.mark.parametrize("check", CHECKS)
-def test_every_conclusion_keeps_the_house_rules(check, conclude, make):
-    check(conclude, make())
+def test_every_conclusion_keeps_the_house_rules(conclude, make):
+    for check in CHECKS:
+        check(conclude, make(), once(conclude, make))
 
 
 def draws_from_nowhere(rows, *, mode, rng):
@@ -265,10 +234,10 @@ def adds_a_column(rows, *, mode, rng):
 @pytest.mark.parametrize(
     "check, mutant",
     [
-        (check_is_deterministic, draws_from_nowhere),
+        (check_it_says_the_same_again_and_leaves_the_rows_alone, draws_from_nowhere),
         (check_ignores_row_order, draws_by_position),
         (check_every_measure_has_a_card, invents_a_measure),
-        (check_the_rows_are_left_alone, adds_a_column),
+        (check_it_says_the_same_again_and_leaves_the_rows_alone, adds_a_column),
         (check_there_is_no_news_without_trained_models, invents_a_measure),
         (check_intervals_and_seeds_say_the_same_as_the_estimate, forgets_the_seeds),
         (check_intervals_and_seeds_say_the_same_as_the_estimate, has_intervals_of_its_own),
@@ -276,7 +245,7 @@ def adds_a_column(rows, *, mode, rng):
 )
 def test_the_house_rules_can_fail(check, mutant):
     with pytest.raises(AssertionError):
-        check(mutant, permutation_rows())
+        check(mutant, permutation_rows(), findings_of(mutant, permutation_rows))
 
 
 @pytest.mark.parametrize("first, loads_torch", [("", 0), ("sys.modules['torch'] = sys; ", 1)])
@@ -290,8 +259,7 @@ def test_every_card_is_of_a_measure_that_exists():
     assert set(CONCLUSIONS) == set(EVERY_CONCLUSION)
     emitted = set()
     for conclude, make in CONCLUSIONS.values():
-        findings = conclude(make(), mode="m", rng=np.random.default_rng(0))
-        emitted |= {f"{found.experiment}/{found.measure.partition('@')[0]}" for found in findings}
+        emitted |= {f"{found.experiment}/{found.measure.partition('@')[0]}" for found in once(conclude, make)}
     assert emitted == set(CARDS)
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from attentest.corpus.vocabulary import Vocabulary
 from attentest.fleet import trainer as fleet
 from attentest.fleet.stack import ATTENTIONS
 from attentest.fleet.trainer import Fleet, signature
@@ -17,54 +16,24 @@ from attentest.model.precision import products_are_fast
 from attentest.model.protocol import resolved
 from attentest.model.reader import split_logits
 from attentest.model.text_rows import text_rows
-from attentest.model.training.building import build
 from attentest.model.training.imitation import said
-from attentest.model.training.loop import Training
+from tests.fleets import LENGTHS, check_alike, made, trainings
 from tests.toys import toy_corpus
-
-LENGTHS = (5, 1, 9, 2, 4, 7, 3, 3, 6, 8, 2)
-SMALL = {"hidden": 10, "embedding": 6, "epochs": 4, "batch_size": 4, "learning_rate": 0.02, "patience": 9}
-
-
-def made(corpus, *, guide=None, start=None, **settings):
-    config = ModelConfig(**{**SMALL, **settings})
-    full = resolved(config, family=corpus.family, classes=len(corpus.labels), has_query=corpus.has_query)
-    return build(full, corpus, Vocabulary.build(corpus.train), guide=guide, start=start).double()
-
-
-def trainings(models, corpus, base=None):
-    found: list[Training] = []
-    for model in models:
-        beside = found[0] if found else None
-        found.append(Training(copy.deepcopy(model), corpus, base=base, beside=beside))
-    return found
-
-
-def check_alike(models, corpus, base=None):
-    alone, together = trainings(models, corpus, base), trainings(models, corpus, base)
-    for training in alone:
-        training.run()
-    ended = []
-    Fleet(together).run(on_end=ended.append)
-    assert sorted(map(id, ended)) == sorted(map(id, together))
-    for one, other in zip(alone, together, strict=True):
-        assert one.record.chosen == other.record.chosen
-        assert [e["loss"] for e in other.record.history] == pytest.approx(
-            [e["loss"] for e in one.record.history], rel=1e-6, abs=1e-9
-        )
-        assert [e["dev"] for e in one.record.history] == [
-            pytest.approx(e["dev"], nan_ok=True) for e in other.record.history
-        ]
-        assert one.record.scores["test"] == pytest.approx(other.record.scores["test"], nan_ok=True)
-        expected, got = one.model.state_dict(), other.model.state_dict()
-        for name in expected:
-            torch.testing.assert_close(got[name], expected[name], rtol=1e-5, atol=1e-7, msg=name)
-    return together
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
-@pytest.mark.parametrize("labels", [("no", "yes"), ("a", "b", "c")])
-def test_every_encoder(encoder, labels):
+def test_every_encoder(encoder):
+    check_encoder(encoder, ("no", "yes"))
+
+
+@pytest.mark.parametrize(
+    "encoder", [pytest.param(e, marks=[pytest.mark.slow] * (e not in ("cnn", "han-bigru"))) for e in ENCODERS]
+)
+def test_every_encoder_of_three_classes(encoder):
+    check_encoder(encoder, ("a", "b", "c"))
+
+
+def check_encoder(encoder, labels):
     corpus = toy_corpus(labels=labels, lengths=LENGTHS)
     check_alike([made(corpus, encoder=encoder, seed=seed) for seed in (0, 1, 2)], corpus)
 

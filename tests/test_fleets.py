@@ -1,5 +1,6 @@
 """Fleets on the bench: who goes with whom, what is stored, and what a kill or a failure leaves."""
 
+import functools
 import json
 from dataclasses import replace
 
@@ -15,6 +16,8 @@ from attentest.bench.frontier import Frontier
 from attentest.bench.plan import Planner
 from attentest.bench.study import run_cells
 from attentest.bench.work import attempt, do
+from attentest.corpus.catalogue import load_corpus
+from attentest.corpus.files import to_files
 from attentest.fleet.trainer import Fleet
 from attentest.model.config import ModelConfig
 from attentest.model.networks.projection import Projection
@@ -40,20 +43,27 @@ def planned(store, configs=CONFIGS, device="cpu"):
     for settings in configs:
         config, where = planner.resolve(ModelConfig(**{**SMALL, **settings}), corpus)
         cells.append(planner.model(config, corpus, where))
-    for cell in (corpus, *cells):
+    for cell in cells:
         store.plan(cell)
-    do(corpus.key, store, "cpu")
+    store.write(corpus, few_texts(), {})
     return cells
+
+
+@functools.cache
+def few_texts():
+    """The files of planted-keyword with a few hundred texts: what is planned is the same, only quicker."""
+    whole = load_corpus("planted-keyword")
+    return to_files(replace(whole, train=whole.train[:400], dev=whole.dev[:100], test=whole.test[:100]))
 
 
 def keys(cells):
     return [cell.key for cell in cells]
 
 
-@pytest.fixture
-def alone(tmp_path):
-    """The same cells, each trained by itself."""
-    store = Store(str(tmp_path / "alone"))
+@pytest.fixture(scope="session")
+def alone(tmp_path_factory):
+    """The same cells, each trained by itself; tests only read it."""
+    store = Store(str(tmp_path_factory.mktemp("alone") / "store"))
     for cell in planned(store):
         do(cell.key, store, "cpu")
     return store

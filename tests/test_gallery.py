@@ -35,7 +35,6 @@ from attentest.gallery.strips import LONGEST, STEPS, TEXTS, TOKENS, UNKNOWN, chu
 from attentest.gallery.writing import write
 from attentest.notebook import harmless
 from attentest.refusal import Refusal
-from attentest.statistics.estimates import estimates_alone
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from tests.gallery import HOSTILE, ROWS, put, put_corpus, put_everything
@@ -49,7 +48,7 @@ def taken(script):
     return name, json.loads(inside[end + 2 :])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def gallery(tmp_path_factory):
     """A store of texts and its report, without figures: to draw takes most of the time."""
     store = Store(tmp_path_factory.mktemp("gallery") / "store")
@@ -235,6 +234,7 @@ def test_of_a_report_in_one_file_only_the_texts_kept_whole_travel(gallery, monke
     store, _ = gallery
     monkeypatch.setattr("attentest.compare.stored.StoredFinding.weights", lambda self, seed: {"t0030": [0.5]})
     monkeypatch.setattr(pictures, "FIGURES", {})
+    monkeypatch.setattr(site, "to_svg", lambda chart: "<svg/>")
     for every, there in ((True, 1), (False, 0)):
         files = build(store.url, {}, version="1", every_text=every)
         assert explored(files)["weighed"][30] == there
@@ -243,12 +243,11 @@ def test_of_a_report_in_one_file_only_the_texts_kept_whole_travel(gallery, monke
 # --- numbers
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def everything(tmp_path_factory):
-    """A grid point with every experiment; nobody looks at an interval here, so none is drawn."""
+    """A grid point with every experiment."""
     store = Store(tmp_path_factory.mktemp("everything") / "store")
-    with estimates_alone():
-        put_everything(store)
+    put_everything(store)
     [point] = grid_points(Stored(store))
     return point, by_seed(PointRows(point))
 

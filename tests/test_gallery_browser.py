@@ -18,7 +18,7 @@ from attentest.gallery.single import single
 from attentest.gallery.site import build
 from attentest.notebook import harmless
 from attentest.store.store import Store
-from tests.browser import chromium, drawn, patient_page, until
+from tests.browser import drawn, patient_page, until
 from tests.gallery import HOSTILE
 from tests.gallery_texts import LONG, put_failure, put_texts
 
@@ -40,12 +40,6 @@ def site(tmp_path_factory, browser):
     publish(files, folder / "pages")
     (folder / "one.html").write_text(single(files), encoding="utf-8")
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 class Seen:

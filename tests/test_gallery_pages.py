@@ -24,7 +24,7 @@ from attentest.gallery.rows import PointRows
 from attentest.gallery.single import single
 from attentest.gallery.site import build
 from attentest.store.store import Store
-from tests.browser import chromium, drawn, patient_page, until
+from tests.browser import drawn, patient_page, until
 from tests.gallery import hostile, permutation_rows, put, put_corpus
 from tests.gallery_texts import put_failure
 from tests.observed import importance_rows
@@ -75,12 +75,6 @@ def folder(files, tmp_path_factory):
     made = tmp_path_factory.mktemp("site") / "pages"
     publish(files, made)
     return made
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 class Opened:

@@ -12,7 +12,7 @@ from attentest.evidence.importances.value_jacobian import passes_back, value_jac
 from attentest.model.batch import IndexedSplit
 from attentest.model.catalogue import ENCODERS
 from attentest.model.networks.decoder import distribution
-from tests.toys import in_double, toy_batch, toy_corpus, toy_model
+from tests.toys import in_double, seeded, toy_batch, toy_corpus, toy_model
 
 SEVERAL = ("no", "yes", "maybe")
 LENGTHS = (5, 9, 2, 5, 4, 9, 1, 12)
@@ -37,10 +37,6 @@ def made(encoder="bilstm", kind="sigmoid", **settings):
     model = in_double(toy_model(corpus, encoder=encoder, **chosen, **settings))
     with torch.no_grad():
         return model, corpus, model.read(toy_batch(model, corpus))
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def given_to(model, corpus, reading, draws=3):

@@ -5,8 +5,9 @@ import torch
 
 from attentest.model.batch import IndexedSplit
 from attentest.model.catalogue import ENCODERS
-from attentest.model.training.loop import Training, held_reading
-from tests.test_fleet import LENGTHS, made
+from attentest.model.training import held_reading
+from attentest.model.training.loop import Training
+from tests.fleets import LENGTHS, made
 from tests.toys import toy_corpus
 
 FROZEN = ("embedding", "encoder")

@@ -6,9 +6,9 @@ from attentest.fleet import held_states as held
 from attentest.fleet import stack
 from attentest.fleet.trainer import Fleet
 from attentest.model.text_rows import text_rows
+from attentest.model.training import held_reading
 from attentest.model.training.imitation import said
-from attentest.model.training.loop import held_reading
-from tests.test_fleet import LENGTHS, check_alike, made, trainings
+from tests.fleets import LENGTHS, check_alike, made, trainings
 from tests.toys import toy_corpus
 
 FROZEN = {"freeze": ("embedding", "encoder", "decoder")}

@@ -288,16 +288,29 @@ DRAWN = ["attentest.experiments.figures", "attentest.gallery.site", "attentest.w
 DRAWN += ["attentest.web.application"]  # these need the extra `web`, too
 
 
-@pytest.mark.parametrize(
-    ("module", "loads_torch"),
-    [(m, False) for m in (*GALLERY, *DRAWN, "attentest", "attentest.cli.main", "attentest.bench.conclusion")]
-    + [("attentest.model.seam", True)],  # the check can see torch when torch is there
-)
-def test_the_gallery_opens_without_torch(module, loads_torch):
-    if module in DRAWN:
+# One process imports all of a part, and says the first that loads torch; the last part is one that does.
+OPENED = {
+    "gallery": [*GALLERY, "attentest", "attentest.cli.main", "attentest.bench.conclusion"],
+    "drawn": DRAWN,
+    "model": ["attentest.model.seam"],
+}
+FIRST_WITH_TORCH = """
+import importlib, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+    if "torch" in sys.modules:
+        sys.exit(name)
+"""
+
+
+@pytest.mark.parametrize("part", OPENED)
+def test_the_gallery_opens_without_torch(part):
+    if part == "drawn":
         pytest.importorskip("altair")
-    code = f"import {module}, sys; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == loads_torch
+    command = [sys.executable, "-c", FIRST_WITH_TORCH, *OPENED[part]]
+    said = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert said.stderr.strip() == ("attentest.model.seam" if part == "model" else "")
+    assert said.returncode == (part == "model")
 
 
 def test_no_file_is_longer_than_a_sitting():
@@ -535,3 +548,16 @@ def test_a_raised_version_says_what_it_costs_to_run_again():
     stages = {"model": MODEL_VERSION, "reading": READING_VERSION}
     stages |= {f"observation of `{name}`": kind.version for name, kind in EXPERIMENTS.items()}
     assert written == {name: str(version) for name, version in stages.items()}
+
+
+def test_no_test_imports_another_test():
+    """What two test files need is in a file that is no test, and no test is collected twice."""
+    tests = Path(__file__).parent
+    for path in tests.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                found = [node.module or "", *(alias.name for alias in node.names)]
+            else:
+                found = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            parts = {part for name in found for part in name.split(".") if part.startswith("test_")}
+            assert not [part for part in parts if any(tests.rglob(f"{part}.py"))], path.name

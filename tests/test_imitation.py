@@ -32,7 +32,7 @@ from attentest.statistics.comparison import jensen_shannon
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study
-from tests.test_study import MemoryCheckpoint, conclude_kin, interrupted_after, toml
+from tests.toy_study import MemoryCheckpoint, conclude_kin, interrupted_after, toml
 from tests.toys import in_double, toy_batch, toy_corpus, toy_model
 
 SMALL = {"encoder": "average", "hidden": 16, "embedding": 12, "learning_rate": 0.01}

@@ -21,20 +21,11 @@ from attentest.model.networks.decoder import distribution
 from attentest.model.networks.projection import Projection
 from attentest.refusal import Refusal
 from attentest.statistics.comparison import kendall
-from tests.toys import in_double, toy_batch, toy_corpus, toy_model
+from tests.toys import in_double, read, seeded, toy_batch, toy_corpus, toy_model
 
 ROAD = {"average": "token-wise", "mlp": "token-wise", "identity": "token-wise", "bilstm": "recurrent"}
 SPARSE = ("sparsemax", "entmax15", "sparsegen(0.4)")
 PROJECTIONS = ("softmax", *SPARSE, "gumbel-softmax(0.8)", "uniform")
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def read(model, corpus, rows=None):
-    with torch.no_grad():
-        return model.read(toy_batch(model, corpus, rows))
 
 
 def slopes_by_hand(model, corpus, row, unit, of):

@@ -17,9 +17,9 @@ from attentest.experiments.communication.game import joint_messages
 from attentest.experiments.communication.observe import Communication
 from attentest.experiments.shared.explained_split import ExplainedSplit
 from attentest.model.batch import IndexedSplit, buckets
+from tests.communicating import QUICK, be_nan, columns_of, observed, planted_game, say_one
 from tests.observed import concluded, one
 from tests.observed_communication import communication_texts
-from tests.test_communication import QUICK, be_nan, columns_of, observed, planted_game, say_one
 from tests.toys import toy_batch, toy_corpus, toy_model
 
 JOINT = Communication(**QUICK, joint=True)

@@ -14,8 +14,8 @@ import pytest
 from attentest.bench.checkpoint import StoreCheckpoint
 from attentest.bench.verbs import run_study
 from attentest.store.store import Store
-from tests.test_engine import is_gone
-from tests.test_study import data_files, descriptions
+from tests.processes import is_gone
+from tests.toy_study import data_files, descriptions
 
 # A rate so small that nothing is learnt and no epoch is the last before its time.
 LONG = """
@@ -187,7 +187,7 @@ def check_killing(start, folder, rng, *, kills, epochs):
 
 
 def test_a_study_killed_at_random_moments_ends_with_the_same_bytes(start, tmp_path, rng):
-    check_killing(start, tmp_path, rng, kills=5, epochs=20)
+    check_killing(start, tmp_path, rng, kills=2, epochs=8)
 
 
 @pytest.mark.slow

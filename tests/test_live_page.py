@@ -7,7 +7,7 @@ import pytest
 from attentest.live.answers import Live
 from attentest.store.store import Store
 from attentest.web.guard import Guard
-from tests.browser import chromium, patient_page, until
+from tests.browser import patient_page, until
 from tests.serving import AT_MOST, application, put_model, served
 from tests.toys import toy_corpus
 
@@ -16,12 +16,6 @@ pytestmark = pytest.mark.browser
 
 TEXT = "the cat sat far"
 HOSTILE = '<img src=x onerror=alert(1)> "quoted" \u202eback\u202c </script><script>alert(2)</script> '
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

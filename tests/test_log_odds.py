@@ -34,7 +34,7 @@ from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
 from attentest.statistics import comparison
 from attentest.store.tables import from_parquet
-from tests.test_study import MemoryCheckpoint, interrupted_after
+from tests.toy_study import MemoryCheckpoint, interrupted_after
 from tests.toys import toy_batch, toy_corpus, toy_model
 
 SMALL = {"encoder": "average", "hidden": 16, "embedding": 12, "epochs": 3, "learning_rate": 0.01}
@@ -416,6 +416,7 @@ def test_constant_attention_is_excluded_and_counted(rng):
     assert nothing.measure == "jsd-to-log-odds" and math.isnan(nothing.estimate) and nothing.excluded == 6
 
 
+@pytest.mark.usefixtures("few_planted")
 def test_the_experiment_runs_from_cells(store):
     planner = Planner(store)
     corpus = planner.corpus("planted-keyword")

@@ -15,13 +15,10 @@ from attentest.evidence.adversary.matched import best_permutation, capped
 from attentest.evidence.adversary.strongest import strongest_adversary
 from attentest.model.divergence import jensen_shannon
 from attentest.refusal import Refusal
+from tests.toys import seeded
 
 BOTH = pytest.mark.parametrize("method", [best_permutation, capped])
 EPSILONS = (0.01, 0.05)
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def made(texts, tokens, *, seed=0, peaked=1.5, loud=3.0, lengths=None):

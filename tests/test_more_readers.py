@@ -21,7 +21,7 @@ from attentest.corpus.preparation import Preparation, prepare
 from attentest.corpus.readers import adr, cnn, eraser, imdb, mimic, reviews, snli
 from attentest.corpus.shelf import describe, entries
 from attentest.refusal import Refusal
-from tests.test_readers import REVIEWS, TREES, packed
+from tests.packed import REVIEWS, TREES, packed
 
 
 def table(*rows: tuple[str, ...]) -> str:
@@ -643,6 +643,7 @@ def test_the_real_files_hold_as_many_texts_as_they_should(name, sizes):
 
 
 @pytest.mark.realdata
+@pytest.mark.slow
 @real
 def test_the_real_corpora_prepare_with_the_labels_of_their_publishers():
     pairs = load_corpus("snli")

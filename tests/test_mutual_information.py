@@ -21,10 +21,7 @@ from attentest.refusal import Refusal
 from attentest.statistics.comparison import mutual_information, weighted_kendall
 from attentest.statistics.ranking_null import dealt, p_value, scipy_tau, weighted_tau
 from attentest.statistics.tables import entropy, floors, miller_madow, plug_in, standard_error, tables
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
+from tests.toys import seeded
 
 
 def blobs(n, places, width=8, spread=0.05, seed=0):

@@ -19,11 +19,7 @@ from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.permutation.observe import Permutation
 from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
-from tests.toys import toy_batch, toy_corpus, toy_model
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
+from tests.toys import seeded, toy_batch, toy_corpus, toy_model
 
 
 def reading_of(model, corpus):

@@ -10,12 +10,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attentest.evidence.adversary import polytopes, strongest_adversary
 from attentest.evidence.adversary import strongest as adversary
 from attentest.evidence.adversary.polytopes import Text
 from attentest.evidence.adversary.slab import slab
-from attentest.evidence.adversary.strongest import polytopes, strongest_adversary
 from attentest.model.divergence import attainable, jensen_shannon, total_variation
-from tests.test_adversary import assert_sound, no_road, simplex_grid, texts
+from tests.adversarial import assert_sound, no_road, simplex_grid, texts
 
 GRID = [(3, 3, 2.0, 0.01), (4, 3, 8.0, 0.05), (9, 6, 3.0, 0.05), (20, 4, 1.0, 0.01), (12, 10, 4.0, 0.1)]
 

@@ -14,12 +14,9 @@ from attentest.evidence.information.ranked import output_symbols
 from attentest.evidence.information.seeding import seeds
 from attentest.model.precision import full_precision
 from attentest.refusal import Refusal
+from tests.toys import seeded
 
 ROADS = {"in turn": False, "in lockstep": True}
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def states(ranks=3, texts=200, width=6, seed=0, dtype=torch.float64):

@@ -142,6 +142,7 @@ def done(store, planner, targets):
         do(key, store, "cpu")
 
 
+@pytest.mark.usefixtures("few_planted")
 def test_a_choice_is_a_cell_beside_the_cells_it_chooses_from(store):
     planner = Planner(store)
     corpus = planner.corpus("planted-keyword")
@@ -161,6 +162,7 @@ def test_a_choice_is_a_cell_beside_the_cells_it_chooses_from(store):
     assert load_model(store, cell.key, "cpu").config.attention_rate == RATES[kept]
 
 
+@pytest.mark.usefixtures("few_planted")
 def test_every_adversary_chooses_its_own_rate_and_rows_name_it(store, monkeypatch):
     monkeypatch.setattr("attentest.experiments.trained_adversary.observe.EPOCHS", 1)
     planner = Planner(store)

@@ -16,7 +16,8 @@ from attentest.evidence.importances.faithfulness import faithfulness
 from attentest.foreign.loading import adopt
 from attentest.foreign.transformer import TransformerModel
 from attentest.refusal import Refusal
-from tests.families import FAMILIES, LABELS, RAW, seeded, tiny, tokenizer, trained_pieces, transformers
+from tests.families import FAMILIES, LABELS, RAW, tiny, tokenizer, trained_pieces, transformers
+from tests.toys import seeded
 
 KINDS = ("byte-level", "metaspace", "word-piece")
 OF_FAMILIES = {  # the kind of tokenizer that each family comes with

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import io
 import os
-import tarfile
-import zipfile
 from collections import Counter
 from dataclasses import replace
 from functools import partial
@@ -20,18 +17,8 @@ from attentest.corpus.preparation import Preparation, prepare
 from attentest.corpus.readers import babi, imdb, newsgroups, sst
 from attentest.corpus.single import reviews
 from attentest.refusal import Refusal
+from tests.packed import REVIEWS, TREES, packed
 
-TREES = {
-    "trees/train.txt": "(3 (2 Very) (3 (4 good) (2 -LRB-)))\n(2 (2 So) (2 so))\n",
-    "trees/dev.txt": "(0 (1 bad) (2 .))\n",
-    "trees/test.txt": "(4 (4 fine) (2 8\u00a01\\/2))\r\n",
-}
-REVIEWS = {
-    f"aclImdb/{split}/{label}/{number}_{rating}.txt": f"{label} film<br /><br />number {number}, é"
-    for split in ("train", "test")
-    for label, rating in (("neg", 1), ("pos", 10))
-    for number in (7, 231)
-} | {"aclImdb/train/unsup/0_0.txt": "no label", "aclImdb/README": "about"}
 POST = "From: ann\nSubject: Re: game\n\nbob@x.edu writes:\n> you said\n| and this\nA fine gäme.\n\n--\nAnn\n"
 POSTS = {
     f"./20news-bydate-{split}/rec.sport.{group}/{number}": POST
@@ -51,30 +38,6 @@ LAYOUTS = {
     "20news": (POSTS, newsgroups.read, "latin-1"),
     "babi": (TALES, partial(babi.read, task=1), "utf-8"),
 }
-
-
-def packed(kind: str, top: Path, files: dict[str, str], encoding: str = "utf-8") -> Path:
-    """The files as a folder or an archive of that kind."""
-    contents = {name: text.encode(encoding) for name, text in files.items()}
-    path = top if kind == "folder" else top / f"a{kind}"
-    if kind == "folder" or kind == "gzipped":
-        for name, content in contents.items():
-            file = top / (name + (".gz" if kind == "gzipped" else ""))
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(gzip.compress(content) if kind == "gzipped" else content)
-        return top
-    if kind == ".zip":
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, content in contents.items():
-                archive.writestr(name, content)
-        return path
-    modes = {".tar": "w", ".tar.gz": "w:gz", ".tar.xz": "w:xz"}
-    with tarfile.open(path, modes[kind]) as archive:
-        for name, content in contents.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return path
 
 
 @pytest.mark.parametrize("kind", ["folder", "gzipped", ".tar", ".tar.gz", ".tar.xz", ".zip"])
@@ -440,11 +403,20 @@ def test_nothing_is_written_for_a_member_that_climbs_out_and_litter_is_skipped(t
     "place, read, expected",
     [
         ("sst", sst.read, {"train": (3310, 1624, 3610), "dev": (428, 229, 444), "test": (912, 389, 909)}),
-        ("imdb/aclImdb_v1.tar.gz", imdb.read, {"train": (12500, 12500), "test": (12500, 12500)}),
+        pytest.param(
+            "imdb/aclImdb_v1.tar.gz",
+            imdb.read,
+            {"train": (12500, 12500), "test": (12500, 12500)},
+            marks=pytest.mark.slow,
+        ),
         ("20news/20news-bydate.tar.gz", newsgroups.read, {"train": (597, 600), "test": (397, 399)}),
         ("babi", partial(babi.read, task=1), {"train": 10_000, "test": 1_000}),
-        ("babi", partial(babi.read, task=2), {"train": 10_000, "test": 1_000}),
-        ("babi", partial(babi.read, task=3), {"train": 1_925, "test": 1_000}),
+        pytest.param(
+            "babi", partial(babi.read, task=2), {"train": 10_000, "test": 1_000}, marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "babi", partial(babi.read, task=3), {"train": 1_925, "test": 1_000}, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_the_real_files_hold_as_many_texts_as_their_publishers_say(place, read, expected):

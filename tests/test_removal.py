@@ -1,7 +1,6 @@
 """Removal (SS-3): the exact smallest flip against every subset, first flips against one removal at a time."""
 
 import math
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -11,24 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attentest.evidence.permutation import orders
+from attentest.evidence.removal import first_flip, smallest_flip
 from attentest.evidence.removal import smallest as removal
-from attentest.evidence.removal.decisions import attended, in_double, overtaken, predicted, without
+from attentest.evidence.removal.decisions import attended, overtaken, predicted, without
 from attentest.evidence.removal.first_flip import first_flips
 from attentest.evidence.removal.orders import by_differentiating, in_closed_form, largest_first, rankings
-from attentest.evidence.removal.smallest import first_flip, smallest_flip
-from attentest.experiments.contract import InMemory, Subject
 from attentest.experiments.removal.conclude import COLUMNS, RANKINGS
 from attentest.experiments.removal.observe import Removal
 from attentest.model.subset import selected
 from attentest.refusal import Refusal
-from tests.toys import toy_batch, toy_corpus, toy_model
+from tests.removals import MODELS, NOT_AFFINE, every, made, observed
+from tests.toys import seeded
 
 NAN = math.nan
 unhurried = settings(deadline=None, max_examples=150)
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def one_text(weights, values, bias):
@@ -195,45 +190,6 @@ def test_shapes_that_do_not_fit_are_refused(wrong):
     assert smallest_flip(**sound).defined.all()
     with pytest.raises(Refusal, match="the smallest flip"):
         smallest_flip(**{**sound, **wrong})
-
-
-MODELS = {
-    "one logit": ({}, {}),
-    "classes": ({"labels": ("a", "b", "c", "d")}, {"encoder": "bigru"}),
-    "sparse": ({}, {"projection": "sparsemax", "encoder": "identity"}),
-    "sentences": ({"labels": ("a", "b", "c")}, {"encoder": "han-bigru", "attention": "additive-wide"}),
-    "affine query": ({"query": True, "labels": ("a", "b", "c")}, {"decoder": "affine"}),
-    "two-layer": ({"query": True, "labels": ("a", "b", "c")}, {"encoder": "cnn"}),
-    "candidates": ({"query": True, "labels": ("a", "b", "c", "d"), "candidates": True}, {}),
-    "affine candidates": (
-        {"query": True, "labels": ("a", "b", "c", "d"), "candidates": True},
-        {"decoder": "affine"},
-    ),
-}
-NOT_AFFINE = {"two-layer", "candidates"}
-every = pytest.mark.parametrize("name", MODELS)
-
-
-def loud(model, reading_of):
-    """Let the decoder hear attention, and no class win everywhere: the units of the texts are its middle."""
-    last = getattr(model.decoder, "to_logits", None) or model.decoder.dense
-    with torch.no_grad():
-        for parameter in model.decoder.parameters():
-            parameter.mul_(8.0)
-        reading = reading_of()
-        alone = torch.eye(reading.mask.shape[1]).expand(len(reading.mask), -1, -1)
-        logits = model.decide(replace(reading, batch=replace(reading.batch, answers=None)), alone)
-        last.bias -= logits[reading.mask].mean(0)
-        return reading_of()
-
-
-def made(name):
-    """An untrained model with a loud decoder, and the reading of texts of one to 25 tokens."""
-    corpus = toy_corpus(lengths=(5, 1, 9, 2, 25, 14, 13, 12), **MODELS[name][0])
-    model = toy_model(corpus, **MODELS[name][1])
-    reading = loud(model, lambda: model.read(toy_batch(model, corpus)))
-    assert (reading.values is None) == (name in NOT_AFFINE)
-    return model, in_double(reading)
 
 
 def all_orders(model, reading, drawn=3):
@@ -430,15 +386,6 @@ def test_what_is_left_is_renormalised_even_beside_a_weight_of_nearly_one():
     weights = torch.tensor([[1.0, 1e-20, 3e-20]])
     rest = without(weights, torch.tensor([[[True, False, False], [True, True, True]]]))
     torch.testing.assert_close(rest, torch.tensor([[[0.0, 0.25, 0.75], [0.0, 0.0, 0.0]]]))
-
-
-def observed(name, step, seed=0):
-    corpus = toy_corpus(**MODELS[name][0])
-    model = toy_model(corpus, **MODELS[name][1])
-    loud(model, lambda: model.read(toy_batch(model, corpus)))
-    configs = step.siblings(model.config)
-    subject = Subject(corpus, model.config, InMemory(dict.fromkeys(("trained", *configs), model), configs))
-    return list(step.observe(subject, np.random.default_rng(seed)))
 
 
 @every

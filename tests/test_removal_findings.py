@@ -96,11 +96,11 @@ def test_what_never_flips_is_counted_and_survives():
 
 
 def test_a_tenth_of_the_items_is_a_tenth():
-    for items in (10, 30, 70, 110):
-        found = removed(removal_texts(1, items=items, count_attention=items / 10))
-        assert one(found, "unflipped-attention@0.1")["estimate"] == 0.0
-        found = removed(removal_texts(1, items=items, count_attention=items / 10 + 1))
-        assert one(found, "unflipped-attention@0.1")["estimate"] == 1.0
+    items = np.array([10, 30, 70, 110])
+    for more, unflipped in ((0, 0.0), (1, 1.0)):  # of all four texts
+        found = removed(removal_texts(4, items=items, count_attention=items / 10 + more))
+        level = one(found, "unflipped-attention@0.1")
+        assert told(level, "estimate", "n") == (unflipped, 4)
 
 
 def test_the_distance_from_the_optimum():

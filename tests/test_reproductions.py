@@ -17,8 +17,8 @@ import reproductions  # noqa: E402
 
 from attentest.gallery.export import export_findings  # noqa: E402
 from attentest.store.store import Store  # noqa: E402
+from tests.exporting import labelled  # noqa: E402
 from tests.gallery import ROWS, put, put_corpus  # noqa: E402
-from tests.test_export import labelled  # noqa: E402
 
 PAGES = reproductions.pages()
 PageError = reproduction_blocks.PageError

@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch.nn import functional
 
+from attentest.evidence.adversary import search, strongest_adversary
 from attentest.evidence.adversary.search import PAIR_TERMS, PublishedSearch, road_to_output
-from attentest.evidence.adversary.strongest import search, strongest_adversary
 from attentest.model.divergence import attainable, jensen_shannon, total_variation
 from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
-from tests.toys import in_double, toy_batch, toy_corpus, toy_model
+from tests.toys import in_double, seeded, toy_batch, toy_corpus, toy_model
 
 KINDS = {
     "one logit": ({}, {}, "_Binary"),
@@ -27,10 +27,6 @@ KINDS = {
     "two-layer": ({"query": True, "labels": ("a", "b", "c")}, {}, "_Decided"),
     "two-layer answers": ({"query": True, "labels": ("a", "b", "c"), "candidates": True}, {}, "_Decided"),
 }
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def made(kind, *, loud=8.0):

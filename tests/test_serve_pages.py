@@ -15,7 +15,7 @@ from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import to_parquet
 from attentest.web.site import Pages, links, own_pages
-from tests.browser import chromium, drawn, patient_page
+from tests.browser import drawn, patient_page
 from tests.observed import importance_rows
 from tests.serving import application, fetched, put_model, served
 
@@ -55,9 +55,9 @@ def address(site):
 
 
 @pytest.fixture
-def page(address):
+def page(browser, address):
     complaints = []
-    with chromium() as browser, patient_page(browser, base_url=f"http://{address}/") as opened:
+    with patient_page(browser, base_url=f"http://{address}/") as opened:
         opened.on("console", lambda message: complaints.append(message.text))
         opened.on("pageerror", lambda error: complaints.append(str(error)))
         yield opened
@@ -78,12 +78,11 @@ def test_a_models_page_leads_to_its_model_on_the_live_page_and_back(page, site):
     page.wait_for_url("**/live.html")
 
 
-def test_a_page_that_waits_for_the_report_shows_it_when_it_is_there(site):
+def test_a_page_that_waits_for_the_report_shows_it_when_it_is_there(site, browser):
     store, files, _ = site
     pages = Pages(own_pages())
     with (
         served(application(store, pages=pages)) as here,
-        chromium() as browser,
         patient_page(browser) as page,
     ):
         page.goto(f"http://{here}/{PAGE}")

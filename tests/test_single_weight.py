@@ -13,7 +13,8 @@ from attentest.experiments.single_weight.conclude import COLUMNS, RANKINGS
 from attentest.experiments.single_weight.observe import SingleWeight
 from attentest.model.networks.decoder import distribution
 from attentest.statistics.comparison import jensen_shannon
-from tests.test_removal import MODELS, every, made, observed, seeded
+from tests.removals import MODELS, every, made, observed
+from tests.toys import seeded
 
 
 def all_double(model, reading):

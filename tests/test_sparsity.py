@@ -249,6 +249,7 @@ def test_every_measure_has_a_card_and_every_card_a_measure():
         assert low <= finding.estimate <= high
 
 
+@pytest.mark.usefixtures("few_planted")
 def test_a_whole_run_from_cells(store):
     planner = Planner(store)
     corpus = planner.corpus("planted-keyword")

@@ -1,7 +1,6 @@
 """A study gives the same bytes by every road, does nothing twice, and is concluded again without torch."""
 
 import hashlib
-import json
 import math
 import os
 import re
@@ -35,66 +34,25 @@ from attentest.experiments.observers import EXPERIMENTS
 from attentest.model.config import ModelConfig
 from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
-from attentest.statistics.record import Finding
 from attentest.store.cell import Cell, canonical
 from attentest.store.store import Store
 from attentest.studies.recipe import load_study
 from attentest.studies.recipe import names as study_names
+from tests.toy_study import (
+    PERFORMANCE,
+    PERMUTATION,
+    MemoryCheckpoint,
+    conclude_kin,
+    data_files,
+    descriptions,
+    finding,
+    interrupted_after,
+    of_stage,
+    toml,
+)
 from tests.toys import toy_model
 
-TOY = """
-study = "toy"
-title = "As small as a study can be"
-seeds = 1
-
-[grid]
-corpus = ["planted-keyword"]
-encoder = ["average"]
-
-[model]
-hidden = 8
-embedding = 8
-epochs = {epochs}
-vectors = "{vectors}"
-
-{experiments}
-
-[[claim]]
-says = "Most texts do not notice."
-statistic = "permutation/share-unmoved/overall"
-supported_if = "low > 0.5"
-refuted_if = "high < 0.5"
-"""
-PERFORMANCE = '[[experiment]]\nname = "performance"'
-PERMUTATION = '[[experiment]]\nname = "permutation"\nparameters = {{ permutations = {} }}'
 SMALL = {"encoder": "average", "hidden": 8, "embedding": 8, "epochs": 1}
-BOTH = f"{PERFORMANCE}\n\n{PERMUTATION.format(5)}"
-
-
-def toml(folder, experiments=BOTH, epochs=1, vectors="random"):
-    path = folder / "toy.toml"
-    path.write_text(TOY.format(experiments=experiments, epochs=epochs, vectors=vectors))
-    return str(path)
-
-
-def data_files(url):
-    """What two runs must agree on: everything but the descriptions, which hold times and hosts."""
-    store = Store(url)
-    return {
-        f"{key}/{name}": hashlib.sha256(store.read(key, name)).hexdigest()
-        for key in store.done()
-        for name in store.about(key)["files"]
-    }
-
-
-def descriptions(url):
-    store = Store(url)
-    return {key: store.find("cells", key, "cell.json") for key in store.done()}
-
-
-def of_stage(url, stage):
-    store = Store(url)
-    return [key for key in store.done() if store.about(key)["stage"] == stage]
 
 
 class Onlooker:
@@ -230,12 +188,6 @@ def test_a_corpus_that_travelled_without_a_file_is_prepared_again(fresh, undistu
     assert data_files(fresh) == data_files(undisturbed)
 
 
-def finding(measure, estimate, mode):
-    nothing = {"std": math.nan, "seed_std": math.nan, "low": math.nan, "high": math.nan, "null": math.nan}
-    counts = {"n": 1, "seeds": 1, "excluded": 0, "why": "", "interval": "none", "mode": mode}
-    return Finding(experiment="kin", measure=measure, group="overall", estimate=estimate, **nothing, **counts)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Kin(AbstractExperiment):
     """Siblings that name the subject, and one that names a sibling before it."""
@@ -259,10 +211,6 @@ class Kin(AbstractExperiment):
                 pairs = zip(own[column], theirs[column], strict=True)
                 apart = max(float(np.abs(ours - other).max()) for ours, other in pairs)
                 yield {"subject": name, "id": column, "apart": apart}
-
-
-def conclude_kin(rows, *, mode, rng):
-    return [finding(f"{row.subject}-{row.id}", row.apart, mode) for row in rows.itertuples()]
 
 
 def test_siblings_are_bound_to_the_subject_and_to_each_other(fresh, tmp_path, monkeypatch):
@@ -637,37 +585,6 @@ def test_jain_and_wallace_s_models_are_asked_the_same_by_the_same_rules():
 
 
 # --- resuming
-
-
-class MemoryCheckpoint:
-    """A checkpoint that remembers its last save, copied as a file would be."""
-
-    def __init__(self):
-        self.last, self.saves = None, 0
-
-    def load(self):
-        if self.last is None:
-            return None
-        tensors, notes = self.last
-        return {name: tensor.clone() for name, tensor in tensors.items()}, json.loads(json.dumps(notes))
-
-    def save(self, tensors, notes):
-        self.last = {name: tensor.detach().clone() for name, tensor in tensors.items()}, notes
-        self.saves += 1
-
-
-def interrupted_after(steps, *, also=lambda: None):
-    """A listener that interrupts once so many steps are taken."""
-    taken = 0
-
-    def on_progress(progress):
-        nonlocal taken
-        taken += 1
-        also()
-        if taken == steps:
-            raise KeyboardInterrupt
-
-    return on_progress
 
 
 def untrained(corpus, settings):

@@ -13,7 +13,8 @@ from attentest.evidence.permutation import output_changes, permuted_logits, shar
 from attentest.model.divergence import attainable, jensen_shannon, total_variation
 from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
-from tests.families import examples, made, own_logits, seeded, tiny, tokenizer
+from tests.families import examples, made, own_logits, tiny, tokenizer
+from tests.toys import seeded
 
 
 def test_one_order_permutes_all_heads():

@@ -14,7 +14,8 @@ from attentest.foreign.split import encode, units_of_offsets
 from attentest.model.reader import split_logits
 from attentest.model.subset import selected
 from attentest.refusal import Refusal
-from tests.families import FAMILIES, examples, made, own_logits, seeded, tiny, tokenizer
+from tests.families import FAMILIES, examples, made, own_logits, tiny, tokenizer
+from tests.toys import seeded
 
 ROADS = {"bart": "whole", "t5": "whole", "deberta-v2": "whole", "xlnet": "whole"}
 

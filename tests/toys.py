@@ -52,3 +52,13 @@ def toy_batch(model, corpus, rows=None):
 
 def in_double(model):
     return model.to(torch.float64)
+
+
+def seeded(seed=0):
+    """A generator of random numbers that starts at this seed."""
+    return torch.Generator().manual_seed(seed)
+
+
+def read(model, corpus, rows=None):
+    with torch.no_grad():
+        return model.read(toy_batch(model, corpus, rows))

@@ -9,6 +9,7 @@ import torch
 from attentest.model.catalogue import ENCODERS
 from attentest.model.networks.attention import ATTENTIONS
 from attentest.refusal import Refusal
+from tests.grids import pairwise
 from tests.toys import in_double, toy_batch, toy_corpus, toy_model
 
 PROJECTIONS = ("softmax", "sparsemax", "entmax15", "sparsegen(0.4)", "gumbel-softmax(0.8)", "uniform")
@@ -22,7 +23,7 @@ GRID = [
 ]
 
 
-@pytest.fixture(params=GRID, ids=["-".join(map(str, point)) for point in GRID])
+@pytest.fixture(params=pairwise(GRID))
 def subject(request):
     encoder, attention, projection, query = request.param
     corpus = toy_corpus(query=query)

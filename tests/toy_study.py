@@ -1,0 +1,108 @@
+"""A study as small as can be, what two runs of it must agree on, and how a training is interrupted."""
+
+import hashlib
+import json
+import math
+
+from attentest.statistics.record import Finding
+from attentest.store.store import Store
+
+TOY = """
+study = "toy"
+title = "As small as a study can be"
+seeds = 1
+
+[grid]
+corpus = ["planted-keyword"]
+encoder = ["average"]
+
+[model]
+hidden = 8
+embedding = 8
+epochs = {epochs}
+vectors = "{vectors}"
+
+{experiments}
+
+[[claim]]
+says = "Most texts do not notice."
+statistic = "permutation/share-unmoved/overall"
+supported_if = "low > 0.5"
+refuted_if = "high < 0.5"
+"""
+
+
+PERFORMANCE = '[[experiment]]\nname = "performance"'
+
+
+PERMUTATION = '[[experiment]]\nname = "permutation"\nparameters = {{ permutations = {} }}'
+
+
+BOTH = f"{PERFORMANCE}\n\n{PERMUTATION.format(5)}"
+
+
+def toml(folder, experiments=BOTH, epochs=1, vectors="random"):
+    path = folder / "toy.toml"
+    path.write_text(TOY.format(experiments=experiments, epochs=epochs, vectors=vectors))
+    return str(path)
+
+
+def data_files(url):
+    """What two runs must agree on: everything but the descriptions, which hold times and hosts."""
+    store = Store(url)
+    return {
+        f"{key}/{name}": hashlib.sha256(store.read(key, name)).hexdigest()
+        for key in store.done()
+        for name in store.about(key)["files"]
+    }
+
+
+def descriptions(url):
+    store = Store(url)
+    return {key: store.find("cells", key, "cell.json") for key in store.done()}
+
+
+def of_stage(url, stage):
+    store = Store(url)
+    return [key for key in store.done() if store.about(key)["stage"] == stage]
+
+
+def finding(measure, estimate, mode):
+    nothing = {"std": math.nan, "seed_std": math.nan, "low": math.nan, "high": math.nan, "null": math.nan}
+    counts = {"n": 1, "seeds": 1, "excluded": 0, "why": "", "interval": "none", "mode": mode}
+    return Finding(experiment="kin", measure=measure, group="overall", estimate=estimate, **nothing, **counts)
+
+
+def conclude_kin(rows, *, mode, rng):
+    return [finding(f"{row.subject}-{row.id}", row.apart, mode) for row in rows.itertuples()]
+
+
+class MemoryCheckpoint:
+    """A checkpoint that remembers its last save, copied as a file would be."""
+
+    def __init__(self):
+        self.last, self.saves = None, 0
+
+    def load(self):
+        if self.last is None:
+            return None
+        tensors, notes = self.last
+        return {name: tensor.clone() for name, tensor in tensors.items()}, json.loads(json.dumps(notes))
+
+    def save(self, tensors, notes):
+        self.last = {name: tensor.detach().clone() for name, tensor in tensors.items()}, notes
+        self.saves += 1
+
+
+def interrupted_after(steps, *, also=lambda: None):
+    """A listener that interrupts once so many steps are taken."""
+    taken = 0
+
+    def on_progress(progress):
+        nonlocal taken
+        taken += 1
+        also()
+        if taken == steps:
+            raise KeyboardInterrupt
+
+    return on_progress
