@@ -1,0 +1,159 @@
+"""Which part of the house may use which, and what its files import, for tests and for the picture."""
+
+import ast
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "attentest"
+
+# What each part of the house may use; everything may use `refusal` and `notebook`. A dotted name is a part of
+# its own: what only lists experiments, or calibration, which audits models and is itself an experiment.
+MAY_IMPORT = {
+    "refusal": set(),
+    "notebook": set(),
+    "shapes": set(),
+    "references": set(),
+    "statistics": {"references"},
+    "findings": {"statistics"},
+    "corpus": set(),
+    "store": set(),
+    "bench.engine": set(),
+    "studies": set(),
+    "claims": {"statistics"},
+    "model": {"corpus", "shapes"},
+    "foreign": {"corpus", "model", "shapes"},
+    "constructed": {"corpus", "foreign", "model"},
+    "model.training": {"constructed", "corpus", "model", "shapes", "statistics"},
+    "fleet": {"corpus", "model", "model.training", "statistics"},
+    "evidence": {"corpus", "model", "model.training", "shapes"},
+    "charts": {"statistics"},
+    "experiments": {
+        *("charts", "corpus", "evidence", "model", "model.training", "shapes", "statistics"),
+    },
+    "auditing": {
+        *("claims", "corpus", "evidence", "experiments", "experiments.cards", "experiments.catalogue"),
+        *("foreign", "model", "model.training", "statistics"),
+    },
+    "experiments.calibration": {
+        *("charts", "claims", "constructed", "corpus", "experiments", "model", "statistics"),
+    },
+    "experiments.calibration.observe": {
+        *("auditing", "corpus", "experiments", "experiments.calibration", "model"),
+    },
+    "experiments.cards": {"claims", "experiments.catalogue", "statistics"},
+    "experiments.catalogue": {"experiments", "experiments.calibration"},
+    "experiments.observers": {"experiments", "experiments.calibration.observe"},
+    "experiments.figures": {"charts", "experiments.catalogue"},
+    "bench": {
+        *("bench.engine", "claims", "corpus", "experiments", "experiments.catalogue"),
+        *("experiments.observers", "fleet", "model", "model.training", "statistics", "store", "studies"),
+    },
+    "compare": {"claims", "experiments", "experiments.catalogue", "statistics", "store", "studies"},
+    "gallery": {
+        *("charts", "claims", "compare", "experiments", "experiments.calibration"),
+        *("experiments.cards", "experiments.catalogue", "experiments.figures", "references", "statistics"),
+        *("store", "studies"),
+    },
+    "terminal": {"bench.engine", "compare", "gallery", "statistics", "store"},
+    "auditing.page": {"gallery"},
+    "auditing.api": {"auditing", "auditing.page", "claims", "corpus", "model"},
+    "live": {"bench", "corpus", "evidence", "experiments", "model", "store"},
+    "web": {"store"},
+    "cli": {
+        *("auditing", "auditing.api", "auditing.page", "bench", "compare", "corpus", "gallery", "live"),
+        *("store", "terminal", "web"),
+    },
+    "__main__": {"cli"},
+    "__init__": {"auditing.api", "bench", "corpus", "model.training"},
+}
+
+
+def part_of(module):
+    """The part a module belongs to: the longest name in the table that it is or lies below."""
+    names = module.split(".")
+    whole = [".".join(names[:depth]) for depth in range(len(names), 0, -1)]
+    return next((name for name in whole if name in MAY_IMPORT), names[0])
+
+
+PACKAGE = "attentest"
+EVERYWHERE = {"refusal", "notebook"}
+BY_NAME = ("import_module", "__import__")  # functions that import a module whose name is a string
+
+
+def modules_imported(source, package):
+    """The full names of all modules, or names in them, that a file in `package` imports, in any way."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+            parent = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (f"{parent}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in BY_NAME:
+            yield from _named(node, package)
+
+
+def _named(call, package):
+    """The module that `import_module("...")` imports; `test_no_import_hides_its_name` sees computed names."""
+    if not (call.args and isinstance(call.args[0], ast.Constant)):
+        return
+    name = call.args[0].value
+    dots = len(name) - len(name.lstrip("."))
+    if dots:
+        name = ".".join([*package.split(".")[: len(package.split(".")) + 1 - dots], name[dots:]])
+    yield name
+
+
+def package_of(path):
+    """The package that relative imports of a file begin in."""
+    return ".".join([PACKAGE, *path.relative_to(SOURCE).parts[:-1]])
+
+
+def imports(source, package=PACKAGE):
+    """The modules of the house, by their names below `attentest`, that a file uses in any way."""
+    names = modules_imported(source, package)
+    return {name.removeprefix(f"{PACKAGE}.") for name in names if name.startswith(f"{PACKAGE}.")}
+
+
+def outside(source):
+    """The packages of others that a file imports."""
+    return {name.split(".")[0] for name in modules_imported(source, PACKAGE)} - {PACKAGE}
+
+
+def modules():
+    """Every module of the house by its name below `attentest`."""
+    for path in SOURCE.rglob("*.py"):
+        inside = path.relative_to(SOURCE).with_suffix("")
+        yield ".".join(inside.parts).removesuffix(".__init__"), path
+
+
+def used_by(part):
+    """The parts that a part uses."""
+    files = [path for module, path in modules() if part_of(module) == part]
+    assert files
+    found = {part_of(name) for path in files for name in imports(path.read_text(), package_of(path))}
+    return found - {part}
+
+
+def uses_of(modules):
+    """Of each module, by its path, what it imports; a name that is no module is the module it is in."""
+    known = dict(modules)
+    found = {}
+    for module, path in known.items():
+        source = path.read_text()
+        names = imports(source, package_of(path)) | (outside(source) & {"torch"})
+        whole = (name if name in known or name == "torch" else name.rpartition(".")[0] for name in names)
+        found[module] = {name for name in whole if name}
+    return found
+
+
+def reaches_torch(module, uses, seen=frozenset()):
+    """Whether importing it imports torch, packages on the way included."""
+    parents = {module.rsplit(".", depth)[0] for depth in range(1, module.count(".") + 1)}
+    then = (uses.get(module, set()) | parents) - seen
+    return "torch" in then or any(reaches_torch(name, uses, seen | then | {module}) for name in then)
+
+
+def torch_parts():
+    """The parts of which some module imports torch, itself or by way of others."""
+    uses = uses_of(modules())
+    return {part_of(module) for module in uses if reaches_torch(module, uses)}
