@@ -41,7 +41,7 @@ from attentest.store.store import Store
 ROOT = Path(__file__).parents[1]
 GATHERED = ROOT / "results" / "calibration.parquet"
 PAGE = ROOT / "docs" / "calibration.md"
-PACKAGED = ROOT / "src" / "attentest" / "findings"
+PACKAGED = ROOT / "src" / "attentest" / "claims"
 NUMBERS = ("strength", "temperature", "noise", "estimate", "error", "freedom", "null", "points", "depends")
 COUNTS = ("classes", "length", "texts", "seed", "n")
 Table = tuple[list[str], list[list[str]]]
