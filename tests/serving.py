@@ -7,6 +7,7 @@ import json
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import SimpleNamespace
 from urllib.parse import unquote
@@ -133,7 +134,9 @@ def answered(app, target, method="GET", headers=None, body=b""):
     async def send(message):
         sent.append(message)
 
-    asyncio.run(app(scope, receive, send))
+    # In a thread of its own: a browser of other tests may have an event loop in this one.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(app(scope, receive, send))).result()
     start, *parts = sent
     content = b"".join(part.get("body", b"") for part in parts)
     return SimpleNamespace(status=start["status"], headers=Headers(raw=start["headers"]), body=content)

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 
+from attentest.evidence.adversary import slab
 from attentest.evidence.adversary import strongest as adversary
-from attentest.evidence.adversary.strongest import epsilon_curve, slab, strongest_adversary
+from attentest.evidence.adversary.strongest import epsilon_curve, strongest_adversary
 from attentest.model.divergence import at_corners, attainable, jensen_shannon
 from attentest.refusal import Refusal
 from attentest.statistics import comparison

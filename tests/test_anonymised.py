@@ -17,7 +17,6 @@ from attentest.corpus.files import to_files
 from attentest.corpus.vocabulary import UNK, Vocabulary
 from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.experiments.contract import AbstractExperiment, InMemory, Subject
-from attentest.experiments.description import Conclusion
 from attentest.experiments.observers import EXPERIMENTS
 from attentest.model.batch import IndexedSplit, sentence_numbers
 from attentest.model.config import ModelConfig
@@ -26,7 +25,7 @@ from attentest.model.training.building import build
 from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
 from attentest.store.store import Store
-from tests.toy_study import conclude_kin, toml
+from tests.toy_study import conclude_kin, kin_conclusion, toml
 from tests.toys import toy_corpus, toy_model
 
 CUES = "awful bad poor fine good great"
@@ -188,7 +187,7 @@ def test_a_sibling_without_words_is_trained_read_and_imitated_through_the_planne
     tmp_path, planted, monkeypatch
 ):
     monkeypatch.setitem(EXPERIMENTS, "kin", Kin)
-    monkeypatch.setitem(CONCLUSIONS, "kin", Conclusion(conclude_kin, version=1))
+    monkeypatch.setitem(CONCLUSIONS, "kin", kin_conclusion(conclude_kin, "kin"))
     corpus = replace(planted, train=planted.train[:96], dev=planted.dev[:20], test=planted.test[:20])
     store = Store(tmp_path / "store")
     store.write(corpus_cell("planted-keyword"), to_files(corpus), {})

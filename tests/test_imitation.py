@@ -19,7 +19,6 @@ from attentest.bench.work import do
 from attentest.corpus.files import to_files
 from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.experiments.contract import AbstractExperiment
-from attentest.experiments.description import Conclusion
 from attentest.experiments.observers import EXPERIMENTS
 from attentest.model.config import ModelConfig
 from attentest.model.losses import Loss
@@ -32,7 +31,7 @@ from attentest.statistics.comparison import jensen_shannon
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study
-from tests.toy_study import MemoryCheckpoint, conclude_kin, interrupted_after, toml
+from tests.toy_study import MemoryCheckpoint, conclude_kin, interrupted_after, kin_conclusion, toml
 from tests.toys import in_double, toy_batch, toy_corpus, toy_model
 
 SMALL = {"encoder": "average", "hidden": 16, "embedding": 12, "learning_rate": 0.01}
@@ -363,7 +362,7 @@ def small(tmp_path, planted):
 
 def test_siblings_imitate_the_subject_and_each_other_and_guide(small, tmp_path, monkeypatch):
     monkeypatch.setitem(EXPERIMENTS, "kin", Kin)
-    monkeypatch.setitem(CONCLUSIONS, "kin", Conclusion(conclude_kin, version=1))
+    monkeypatch.setitem(CONCLUSIONS, "kin", kin_conclusion(conclude_kin, "kin"))
     path, store = toml(tmp_path, '[[experiment]]\nname = "kin"'), small
     planner = Planner(store)
     planner.study(load_study(path))

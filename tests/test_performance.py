@@ -9,7 +9,7 @@ from sklearn import metrics
 
 from attentest.experiments.performance import conclude as performance
 from attentest.statistics.record import to_frame
-from attentest.statistics.scores import scores
+from attentest.statistics.scores import predictions, scores
 
 
 def concluded(rows):
@@ -66,7 +66,7 @@ def test_scores_are_scikit_learns(classes, seed):
 def test_weights_mean_repetition(classes):
     rng = np.random.default_rng(0)
     gold, probabilities = simulated_answers(30, classes, 0)
-    sample = performance._predictions(np.arange(30), gold, probabilities)
+    sample = predictions(np.arange(30), gold, probabilities)
     weights = rng.integers(4, size=(20, 30)).astype(np.float64)
     for name, measure in performance.MEASURES.items():
         repeated = [

@@ -29,7 +29,6 @@ from attentest.compare.verdicts import judged
 from attentest.experiments.cards import card
 from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.experiments.contract import AbstractExperiment
-from attentest.experiments.description import Conclusion
 from attentest.experiments.observers import EXPERIMENTS
 from attentest.model.config import ModelConfig
 from attentest.model.training.loop import Training
@@ -47,6 +46,7 @@ from tests.toy_study import (
     descriptions,
     finding,
     interrupted_after,
+    kin_conclusion,
     of_stage,
     toml,
 )
@@ -215,7 +215,7 @@ class Kin(AbstractExperiment):
 
 def test_siblings_are_bound_to_the_subject_and_to_each_other(fresh, tmp_path, monkeypatch):
     monkeypatch.setitem(EXPERIMENTS, "kin", Kin)
-    monkeypatch.setitem(CONCLUSIONS, "kin", Conclusion(conclude_kin, version=1))
+    monkeypatch.setitem(CONCLUSIONS, "kin", kin_conclusion(conclude_kin, "kin"))
     path = toml(tmp_path, '[[experiment]]\nname = "kin"')
     planner = Planner(Store(fresh))
     planner.study(load_study(path))
@@ -275,7 +275,7 @@ def test_concluding_again_says_the_same_and_writes_what_is_missing(copied, undis
 def test_a_finding_that_no_longer_follows_from_its_rows_is_named(copied, monkeypatch):
     (other, _) = (Store(copied).cell(key) for key in of_stage(copied, "finding"))
     name = other.config["experiment"]
-    monkeypatch.setitem(CONCLUSIONS, name, Conclusion(lambda rows, *, mode, rng: [], version=1))
+    monkeypatch.setitem(CONCLUSIONS, name, kin_conclusion(lambda rows, *, mode, rng: [], name))
     said = conclude_all(copied)
     assert said["changed"] == [other.key] and said["same"] == 1
 
@@ -347,7 +347,7 @@ def test_a_failure_is_kept_with_its_traceback_the_rest_is_done_and_the_next_run_
     fresh, tmp_path, monkeypatch
 ):
     monkeypatch.setitem(EXPERIMENTS, "broken", Broken)
-    monkeypatch.setitem(CONCLUSIONS, "broken", Conclusion(conclude_kin, version=1))
+    monkeypatch.setitem(CONCLUSIONS, "broken", kin_conclusion(conclude_kin, "broken"))
     monkeypatch.setattr(Broken, "mended", [])
     url, path = fresh, toml(tmp_path, f'[[experiment]]\nname = "broken"\n\n{PERFORMANCE}')
     result = run_study(path, url, engine="inline", device="cpu")
@@ -370,7 +370,7 @@ def test_a_failure_is_kept_with_its_traceback_the_rest_is_done_and_the_next_run_
 
 def test_a_cell_that_finds_no_memory_though_alone_is_kept_as_a_failure(fresh, tmp_path, monkeypatch):
     monkeypatch.setitem(EXPERIMENTS, "broken", Broken)
-    monkeypatch.setitem(CONCLUSIONS, "broken", Conclusion(conclude_kin, version=1))
+    monkeypatch.setitem(CONCLUSIONS, "broken", kin_conclusion(conclude_kin, "broken"))
 
     def greedy(self, subject, rng):
         raise torch.OutOfMemoryError("tried to allocate all there is")
@@ -527,7 +527,7 @@ refuted_if = "estimate > 0.5"
 
 def test_one_experiment_in_two_modes_is_judged_in_the_mode_the_claim_asks_for(fresh, tmp_path, monkeypatch):
     monkeypatch.setitem(EXPERIMENTS, "moded", Moded)
-    monkeypatch.setitem(CONCLUSIONS, "moded", Conclusion(conclude_moded, version=1))
+    monkeypatch.setitem(CONCLUSIONS, "moded", kin_conclusion(conclude_moded, "moded"))
     path = toml(tmp_path, MODED, epochs=0, vectors="random(3.0)")
     result = run_study(path, fresh, engine="inline", device="cpu")
     said = [(claim["says"], claim["mode"], claim["verdict"]) for claim in result["claims"]]

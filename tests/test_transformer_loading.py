@@ -135,7 +135,7 @@ def test_half_precision_is_refused_and_loaded_as_single(folder):
 
 
 def test_what_is_no_hugging_face_model_is_sent_to_the_adapter():
-    with pytest.raises(Refusal, match=r"Linear.*attentest\.model\.adapter"):
+    with pytest.raises(Refusal, match=r"Linear.*attentest\.foreign\.adapter"):
         adopt(torch.nn.Linear(2, 2), tokenizer("bert"))
 
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 
+from attentest.experiments.description import Conclusion, Description
 from attentest.statistics.record import Finding
 from attentest.store.store import Store
 
@@ -75,6 +76,12 @@ def finding(measure, estimate, mode):
 
 def conclude_kin(rows, *, mode, rng):
     return [finding(f"{row.subject}-{row.id}", row.apart, mode) for row in rows.itertuples()]
+
+
+def kin_conclusion(conclude, name="kin"):
+    """A conclusion of an experiment that only a test has."""
+    about = Description(name=name, title=name, asks="What is it?", cite="jain2019attention")
+    return Conclusion(conclude, version=1, about=about, cards={}, columns=())
 
 
 class MemoryCheckpoint:
