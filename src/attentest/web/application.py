@@ -89,7 +89,7 @@ class Application:
     ) -> None:
         self.guard, self.shelf, self.pages, self.live, self.why = guard, shelf, pages, live, why
         self.description = json.dumps(described(ROUTES, version=version), indent=1)
-        self.asked = 0  # questions that are being answered
+        self.in_progress = 0  # questions that are being answered
         self.answers: dict[str, Callable[[Any], BaseModel]] = {
             "/api/models": self._models,
             "/api/example": self._example,
@@ -171,15 +171,15 @@ class Application:
     async def _ask(self, operation: Operation, request: Request) -> Response:
         if operation.method == "POST":
             _check_origin(request)
-        if self.asked >= QUESTIONS:
+        if self.in_progress >= QUESTIONS:
             busy = "Too many questions are being answered. Ask again in a moment."
             return refused(503, busy, **{"Retry-After": "1"})
         body, query = await request.body(), request.scope["query_string"].decode("latin-1")
-        self.asked += 1
+        self.in_progress += 1
         try:
             return await _in_thread(lambda: self._answer(operation, body, query))
         finally:
-            self.asked -= 1
+            self.in_progress -= 1
 
     def _answer(self, operation: Operation, body: bytes, query: str) -> Response:
         question = None if operation.question is None else _question(operation, body, query)
