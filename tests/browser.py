@@ -39,6 +39,11 @@ def patient_page(browser, **options):
         context.close()
 
 
+def is_icon(address):
+    """The browser asks for the icon by itself, late, and gives it up or loses it when page or server end."""
+    return address.endswith("/icon.svg")
+
+
 def until(page, met):
     """Go on once `met()` holds: for conditions that are no element's."""
     end = time.monotonic() + PATIENCE

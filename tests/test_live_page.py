@@ -7,7 +7,7 @@ import pytest
 from attentest.live.answers import Live
 from attentest.store.store import Store
 from attentest.web.guard import Guard
-from tests.browser import patient_page, until
+from tests.browser import is_icon, patient_page, until
 from tests.serving import AT_MOST, application, put_model, served
 from tests.toys import toy_corpus
 
@@ -32,20 +32,15 @@ def lab(tmp_path_factory):
         yield lab
 
 
-def is_icon_of_left_page(request):
-    """Whether the browser itself gave the request up, because the page that wanted the icon was left."""
-    return request.url.endswith("/icon.svg") and request.failure == "net::ERR_ABORTED"
-
-
 @pytest.fixture
 def page(browser, lab):
     """A page on which any complaint, dialog or request to elsewhere fails the test."""
     said = []
     with patient_page(browser, viewport={"width": 1280, "height": 900}) as page:
-        page.on("console", lambda message: said.append(message.text))
+        page.on("console", lambda message: is_icon(message.location["url"]) or said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: (said.append(f"dialog {dialog.message}"), dialog.dismiss()))
-        page.on("requestfailed", lambda request: is_icon_of_left_page(request) or said.append(request.url))
+        page.on("requestfailed", lambda request: is_icon(request.url) or said.append(request.url))
         page.on("request", lambda r: r.url.startswith(f"http://{lab.address}/") or said.append(r.url))
         page.complaints = said
         yield page

@@ -15,7 +15,7 @@ from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import to_parquet
 from attentest.web.site import Pages, links, own_pages
-from tests.browser import drawn, patient_page
+from tests.browser import drawn, is_icon, patient_page
 from tests.observed import importance_rows
 from tests.serving import application, fetched, put_model, served
 
@@ -58,7 +58,7 @@ def address(site):
 def page(browser, address):
     complaints = []
     with patient_page(browser, base_url=f"http://{address}/") as opened:
-        opened.on("console", lambda message: complaints.append(message.text))
+        opened.on("console", lambda said: is_icon(said.location["url"]) or complaints.append(said.text))
         opened.on("pageerror", lambda error: complaints.append(str(error)))
         yield opened
         assert not complaints
