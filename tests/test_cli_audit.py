@@ -63,7 +63,7 @@ def test_a_factory_is_audited_and_everything_comes_out(here, capsys):
     document = json.loads(capsys.readouterr().out)
     found = {one["criterion"]: one["verdict"] for one in document["criteria"]}
     assert found["necessary"] == found["sufficient"] == "supported"
-    assert document["texts"] == document["of"] == 30 and document["out"] == "audit.html"
+    assert document["texts"] == document["of"] == 30 and document["out"] == ["audit.html"]
     assert {"findings", "cards", "seconds", "left_out", "attention", "budget"} <= set(document)
     assert (here / "audit.html").read_text().startswith("<!doctype html>")
     assert str(here) not in sys.path

@@ -19,7 +19,7 @@ UNLABELLED = ""  # the label of a text whose label nobody gave; no model has a c
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Example:
-    """One text and its label *name*, or UNLABELLED. Only `tokens` is attended; `query` is the question or hypothesis."""
+    """One text and its label *name* (or UNLABELLED). Only `tokens` is attended, not the question `query`."""
 
     id: str
     tokens: tuple[str, ...]

@@ -15,15 +15,11 @@ from typing import Any, SupportsIndex, final, overload
 from attentest.corpus.document import Document
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.preparation import Preparation, as_given, prepare
+from attentest.corpus.tables.columns import READER, TableColumns, checked_columns
 from attentest.corpus.tables.forms import columns_of, digest_of
 from attentest.corpus.tables.guessing import column_of
-from attentest.corpus.tables.values import (
-    checked_labels,
-    checked_marks,
-    checked_splits,
-    checked_texts,
-    in_order,
-)
+from attentest.corpus.tables.values import checked_splits, in_order
+from attentest.corpus.tables.words_for_nothing import REFUSE
 from attentest.refusal import Refusal, look_up
 
 # What a user may say of the preparation; the other settings have an argument of their own.
@@ -41,16 +37,9 @@ def digest(path: Path) -> str:
         ) from error
 
 
-def check_distinct(where: str, columns: dict[str, str]) -> None:
-    """Refuse one column in two roles."""
-    twice = [column for column in columns.values() if list(columns.values()).count(column) > 1]
-    if twice:
-        raise Refusal(
-            f"{where}, column {twice[0]!r}",
-            got=f"the same column as {' and as '.join(r for r, c in columns.items() if c == twice[0])}",
-            needs="a column for each",
-            way_out="Name another column.",
-        )
+def table_digest(table: TableColumns) -> str:
+    """Of a file its bytes', of anything else that of the values that were read."""
+    return digest(table.held.path) if table.held.path else digest_of(table.table)
 
 
 @final
@@ -90,6 +79,7 @@ def read_table(
     test_share: float = 0.15,
     split: str | None = None,
     seed: int = 0,
+    missing: str = REFUSE,
     **settings: Any,
 ) -> Corpus:
     """The corpus in a table, whose columns hold a text, its label, and perhaps a question, marks and a split.
@@ -99,6 +89,7 @@ def read_table(
     `settings` are those of Preparation. Without a split column, or where it names no dev or no test rows,
     shares of each label are drawn, so that a rare label is in every split if it can be. The splits are for
     training. An audit takes `rows`: every row in file order, lower-cased only where `lower=True` is said.
+    Labels such as "NA" and "nan" are refused until `missing` says what they are: class, or drop their rows.
     """
     for setting in settings:
         look_up(setting, dict.fromkeys(sorted(SETTINGS)), "setting of the preparation")
@@ -108,29 +99,25 @@ def read_table(
     label = column_of("label", held, label, (*others, text))
     named = {"text": text, "label": label, "query": query, "split": split, "rationale": rationale}
     columns = {role: column for role, column in named.items() if column is not None}
-    check_distinct(held.where, columns)
-    table = held.read(list(columns.values()))
-    if not table:
-        raise Refusal(held.where, got="no rows", needs="rows of texts", way_out="Check the file.")
-    where = {role: f"{held.where}, column {column!r}" for role, column in columns.items()}
-    values = dict(zip(columns, zip(*table, strict=True), strict=True))
-    texts = checked_texts(where["text"], "text", values["text"])
-    labels = checked_labels(where["label"], _named(values["label"], held.class_names.get(label, ())))
-    queries = checked_texts(where["query"], "query", values["query"]) if query else [None] * len(table)
-    splits = checked_splits(where["split"], values["split"]) if split else [None] * len(table)
+    table = checked_columns(held, columns, missing)
+    texts, queries, labels = table.texts("text"), table.texts("query"), table.labels(to_learn=True)
+    splits = checked_splits(table.where("split"), table.values["split"]) if split else [None] * len(table)
     defaults: dict[str, Any] = {"stratified": True, "keep_sentences": True}
     preparation = Preparation(
         **{**defaults, **settings}, dev_share=dev_share, test_share=test_share, split_seed=seed
     )
-    marks: list[tuple[int, ...] | None] = [None] * len(table)
-    if rationale:
-        marks = checked_marks(where["rationale"], values["rationale"], texts, preparation)
+    marks = table.marks(texts, preparation)
     documents = [
-        Document(id=f"row-{number}", text=row[0], label=row[1], query=row[2], split=row[3], rationale=row[4])
-        for number, row in enumerate(zip(texts, labels, queries, splits, marks, strict=True), start=1)
+        Document(id=f"row-{row[0]}", text=row[1], label=row[2], query=row[3], split=row[4], rationale=row[5])
+        for row in zip(table.numbers, texts, labels, queries, splits, marks, strict=True)
     ]
     corpus = prepare(name or held.name, documents, preparation, labels=in_order(set(labels)))
-    source = {"sha256": digest(held.path) if held.path else digest_of(table), "columns": columns}
+    source: dict[str, Any] = {"reader": READER, "sha256": table_digest(table), "columns": columns}
+    if missing != REFUSE:
+        source["missing"] = missing
+    if table.dropped:
+        excluded = {**corpus.excluded, "label that reads as none": table.dropped}
+        corpus = replace(corpus, excluded=excluded)
     # A pair of texts with labels of its own is what NLI is; a question whose answer is in the text is not.
     family = "classification" if query is None else "nli"
     untouched = replace(preparation, lower=bool(settings.get("lower", False)))
@@ -140,9 +127,3 @@ def read_table(
         preparation={**corpus.preparation, "source": source},
         rows=TableRows(documents, untouched),
     )
-
-
-def _named(values: Sequence[Any], names: Sequence[str]) -> Sequence[Any]:
-    """Numbers of classes as the dataset itself names them, where it does."""
-    known = [isinstance(value, int) and 0 <= value < len(names) for value in values]
-    return [names[value] for value in values] if all(known) else values

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from decimal import Decimal
 from typing import Any
 
 from attentest.corpus.example import Split
 from attentest.corpus.preparation import Preparation, raw_tokens
 from attentest.corpus.tables.rationale import rationales
+from attentest.corpus.tables.words_for_nothing import is_missing
 from attentest.refusal import Refusal
 
 MOST_LABELS = 1000
@@ -21,14 +23,10 @@ SPLIT_NAMES: dict[str, Split] = {
     "validation": "dev",
     "test": "test",
 }
-WHOLE = re.compile(r"([+-]?\d+)\.0*")  # how a spreadsheet, or a data frame with gaps, writes a whole number
+# How people, spreadsheets and data frames with gaps write a whole number: 5, +5, 5.0, 5e0.
+WHOLE = re.compile(r"[+-]?(?:0|[1-9]\d{0,30})(?:\.0*)?(?:[eE]\+?\d)?")
 NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*")
 HALF = re.compile("[\ud800-\udfff]")  # half of a character, which no file can store
-
-
-def is_missing(value: Any) -> bool:
-    """None, NaN (which alone differs from itself) and strings of blanks."""
-    return value is None or value != value or (isinstance(value, str) and not value.strip())
 
 
 def check_none_missing(where: str, what: str, values: Sequence[Any]) -> None:
@@ -62,12 +60,24 @@ def _is_text(value: Any) -> bool:
 
 
 def _label(value: Any) -> str:
-    """A label's name. Numbers are named as people say them, so 5.0 and "5.00" are both "5"."""
+    """A label's name. Whole numbers are named as people say them: 5.0, "+5" and "5e0" are all "5"."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     name = str(value).strip()
-    whole = WHOLE.fullmatch(name)
-    return whole[1] if whole else name
+    return str(int(Decimal(name))) if WHOLE.fullmatch(name) else name
+
+
+def _check_spellings(where: str, names: Collection[str]) -> None:
+    """Refuse one number in two spellings, where nobody can know whether they are two classes."""
+    known: dict[Decimal, str] = {}
+    for name in names:
+        if NUMBER.fullmatch(name) and known.setdefault(Decimal(name), name) != name:
+            raise Refusal(
+                where,
+                got=f"labels {known[Decimal(name)]!r} and {name!r}, which are one number",
+                needs="one spelling of each class",
+                way_out="Spell them alike if they are one class; else put a letter before each.",
+            )
 
 
 def checked_labels(where: str, values: Sequence[Any], *, to_learn: bool = True) -> list[str]:
@@ -78,17 +88,16 @@ def checked_labels(where: str, values: Sequence[Any], *, to_learn: bool = True) 
     got = None
     if any(isinstance(value, list | dict | bytes) for value in values) or HALF.search("".join(names)):
         got = "values that are neither words nor numbers"
-    elif not to_learn:
-        return names
-    elif different == 1:
+    elif to_learn and different == 1:
         got = f"one label only ({names[0]!r})"
-    elif different > MOST_LABELS:
+    elif to_learn and different > MOST_LABELS:
         got = f"{different} different values in {len(names)} rows"
-    elif different == len(names) > 2:
+    elif to_learn and different == len(names) > 2:
         got = "a different value in every row"
     if got:
         needs = f"from 2 to {MOST_LABELS} labels that occur again and again"
         raise Refusal(where, got=got, needs=needs, way_out="Name the column that holds each label.")
+    _check_spellings(where, dict.fromkeys(names))
     return names
 
 
