@@ -1,6 +1,7 @@
 """Which part of the house may use which, and what its files import, for tests and for the picture."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "attentest"
@@ -55,7 +56,7 @@ MAY_IMPORT = {
     },
     "terminal": {"bench.engine", "compare", "gallery", "statistics", "store"},
     "auditing.page": {"gallery"},
-    "auditing.api": {"auditing", "auditing.page", "claims", "corpus", "model"},
+    "auditing.api": {"auditing", "auditing.page", "claims", "model"},
     "live": {"bench", "corpus", "evidence", "experiments", "model", "store"},
     "web": {"store"},
     "cli": {
@@ -79,9 +80,14 @@ EVERYWHERE = {"refusal", "notebook"}
 BY_NAME = ("import_module", "__import__")  # functions that import a module whose name is a string
 
 
+@cache
 def modules_imported(source, package):
     """The full names of all modules, or names in them, that a file in `package` imports, in any way."""
-    for node in ast.walk(ast.parse(source)):
+    return frozenset(_imported(ast.parse(source), package))
+
+
+def _imported(tree, package):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -114,14 +120,20 @@ def imports(source, package=PACKAGE):
     return {name.removeprefix(f"{PACKAGE}.") for name in names if name.startswith(f"{PACKAGE}.")}
 
 
-def outside(source):
+def outside(source, package=PACKAGE):
     """The packages of others that a file imports."""
-    return {name.split(".")[0] for name in modules_imported(source, PACKAGE)} - {PACKAGE}
+    return {name.split(".")[0] for name in modules_imported(source, package)} - {PACKAGE}
+
+
+@cache
+def sources():
+    """The text of every file of the house, by its path, read once a process."""
+    return {path: path.read_text(encoding="utf-8") for path in sorted(SOURCE.rglob("*.py"))}
 
 
 def modules():
     """Every module of the house by its name below `attentest`."""
-    for path in SOURCE.rglob("*.py"):
+    for path in sources():
         inside = path.relative_to(SOURCE).with_suffix("")
         yield ".".join(inside.parts).removesuffix(".__init__"), path
 
@@ -130,7 +142,7 @@ def used_by(part):
     """The parts that a part uses."""
     files = [path for module, path in modules() if part_of(module) == part]
     assert files
-    found = {part_of(name) for path in files for name in imports(path.read_text(), package_of(path))}
+    found = {part_of(name) for path in files for name in imports(sources()[path], package_of(path))}
     return found - {part}
 
 
@@ -139,18 +151,21 @@ def uses_of(modules):
     known = dict(modules)
     found = {}
     for module, path in known.items():
-        source = path.read_text()
-        names = imports(source, package_of(path)) | (outside(source) & {"torch"})
+        source = sources()[path]
+        names = imports(source, package_of(path)) | (outside(source, package_of(path)) & {"torch"})
         whole = (name if name in known or name == "torch" else name.rpartition(".")[0] for name in names)
         found[module] = {name for name in whole if name}
     return found
 
 
-def reaches_torch(module, uses, seen=frozenset()):
+def reaches_torch(module, uses):
     """Whether importing it imports torch, packages on the way included."""
-    parents = {module.rsplit(".", depth)[0] for depth in range(1, module.count(".") + 1)}
-    then = (uses.get(module, set()) | parents) - seen
-    return "torch" in then or any(reaches_torch(name, uses, seen | then | {module}) for name in then)
+    reached, ahead = set(), {module}
+    while ahead:
+        reached |= ahead
+        parents = {name.rsplit(".", depth)[0] for name in ahead for depth in range(1, name.count(".") + 1)}
+        ahead = parents.union(*(uses.get(name, set()) for name in ahead)) - reached
+    return "torch" in reached
 
 
 def torch_parts():

