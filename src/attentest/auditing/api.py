@@ -141,9 +141,9 @@ def audit(
 
     `data` is a data frame, a `datasets.Dataset`, a file (CSV, TSV, JSON Lines, Parquet), or a list of
     strings, dicts or (text, label) pairs; or a corpus: of a table (`read_table`) every row as it is written,
-    in file order, of any other the test split. `text`, `label`, `query` and `rationale` name columns; texts and
-    labels are guessed by common names otherwise, which the result says. Labels may be missing: only accuracy
-    needs them. They may be numbers, in the model's own order.
+    in file order, of any other the test split. `text`, `label`, `query` and `rationale` name columns;
+    texts and labels are guessed by common names otherwise, which the result says. Labels may be missing:
+    only accuracy needs them. They may be numbers, in the model's own order.
 
     `budget` is quick, standard or full; `texts` takes so many of the texts instead, spread evenly. Texts that
     are longer than the model can read are refused, unless `too_long` is "skip" or "truncate". `seed` is of

@@ -131,7 +131,7 @@ def _is_column(column: Any) -> bool:
 def _of_list(items: list[Any], class_names: Mapping[str, tuple[str, ...]] | None = None) -> Columns:
     """Strings, dicts or pairs: whatever the first item is, all must be."""
     if not items:
-        raise _refusal("an empty list", "Give at least two texts.")
+        raise _refusal("an empty list", "Give at least 2 texts.")
     kinds = [_kind(item) for item in items]
     other = next((place for place, kind in enumerate(kinds) if kind != kinds[0] or not kind), None)
     if other is not None:
@@ -157,7 +157,7 @@ def _kind(item: Any) -> str:
 
 def _filled(columns: Columns) -> Columns:
     if not columns.names or not any(columns.values.values()):
-        raise _refusal(f"a {columns.form} without rows", "Give at least two texts.")
+        raise _refusal(f"a {columns.form} without rows", "Give at least 2 texts.")
     return columns
 
 
