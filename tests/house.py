@@ -56,7 +56,7 @@ MAY_IMPORT = {
     },
     "terminal": {"bench.engine", "compare", "gallery", "statistics", "store"},
     "auditing.page": {"gallery"},
-    "auditing.api": {"auditing", "auditing.page", "claims", "corpus", "model"},
+    "auditing.api": {"auditing", "auditing.page", "claims", "model"},
     "live": {"bench", "corpus", "evidence", "experiments", "model", "store"},
     "web": {"store"},
     "cli": {

@@ -63,7 +63,7 @@ def test_a_factory_is_audited_and_everything_comes_out(here, capsys):
     document = json.loads(capsys.readouterr().out)
     found = {one["criterion"]: one["verdict"] for one in document["criteria"]}
     assert found["necessary"] == found["sufficient"] == "supported"
-    assert document["texts"] == document["of"] == 30 and document["out"] == "audit.html"
+    assert document["texts"] == document["of"] == 30 and document["out"] == ["audit.html"]
     assert {"findings", "cards", "seconds", "left_out", "attention", "budget"} <= set(document)
     assert (here / "audit.html").read_text().startswith("<!doctype html>")
     assert str(here) not in sys.path
@@ -141,11 +141,13 @@ def refused(capsys, *arguments):
         (("mine:nothing", "--labels", "a,b"), "nothing under that name"),
         (("mine:number", "--labels", "a,b"), "a function without arguments"),
         ((":factory",), "nothing under that name"),
-        (("mine:factory",), "no labels"),
+        (("mine:factory",), "Give --labels no,yes"),
         (("mine:deaf", "--labels", "bad,good"), "ignores the weights"),
         (("mine:factory", "--labels", "bad,worse"), "does not know"),
         (("mine:factory", "--labels", "bad,good", "--layer", "1"), "a choice of layer"),
-        (("mine:factory", "--labels", "bad,good", "--budget", "vast"), "budget 'vast'"),
+        (("mine:factory", "--labels", "bad,good", "--budget", "vast"), "--budget vast: got"),
+        (("mine:factory", "--labels", "bad,good", "--texts", "1"), "--texts 1: got"),
+        (("mine:factory", "--labels", "bad,good", "--too-long", "cut"), "--too-long cut: got"),
         (("mine:factory", "--labels", "bad,good", "--out", "audit.pdf"), "ends in .html, .md, .json"),
         (("mine:factory", "--labels", "bad,good", "--text", "review"), "review"),
     ],

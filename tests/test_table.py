@@ -66,7 +66,8 @@ def test_a_long_text_a_byte_order_mark_and_quoted_lines_are_read(tmp_path):
         ([0.5, 1.0], ("0.5", "1")),
         ([True, False], ("False", "True")),
         ([" pos", "neg "], ("neg", "pos")),
-        (["NA", "null"], ("NA", "null")),
+        (["+1", "1e0", "-0.0", "0", "1"], ("0", "1")),
+        (["cafe\u0301", "caf\u00e9", "tea"], ("caf\u00e9", "tea")),
     ],
 )
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, final
@@ -14,14 +14,15 @@ import pandas as pd
 from attentest.auditing.cards import audit_card
 from attentest.auditing.choosing import Chosen, best_row, to_be_chosen
 from attentest.auditing.digest import audited_digest
-from attentest.auditing.models import as_model
+from attentest.auditing.held import check_held, held_model, name_of
+from attentest.auditing.options import REFUSE, check_options
 from attentest.auditing.page import fragment, write
+from attentest.auditing.room import TooLong, with_room
 from attentest.auditing.run import Audit, Watcher, audited, check_budget
+from attentest.auditing.texts import fitted, given_texts
 from attentest.claims.criteria import Judgement, judged
 from attentest.claims.criterion import QUESTIONS, SCOPE
-from attentest.corpus.example import Corpus, Example
 from attentest.model.seam import Model
-from attentest.refusal import Refusal
 
 
 @final
@@ -35,6 +36,10 @@ class AuditResult:
     parameters: str = ""  # their digest
     kind: str | None = None  # of model, as error rates know it; None where they do not
     chosen: Chosen | None = None  # how the row was chosen by looking, if it was
+    data: Mapping[str, Any] = field(default_factory=dict)  # what held the texts: form, name, columns, sha256
+    notes: tuple[str, ...] = ()  # what was guessed or left out of the data, in sentences
+    too_long: TooLong = field(default_factory=TooLong)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # the options that were not left out
 
     @cached_property
     def findings(self) -> pd.DataFrame:
@@ -57,6 +62,17 @@ class AuditResult:
         """What was not measured, and why."""
         return self.audit.left_out
 
+    def __repr__(self) -> str:
+        """The verdict of every criterion, one a line; the findings would fill many screens."""
+        head = f"AuditResult({self.model}: {self.attention}; {self.audit.texts} of {self.audit.of} texts)"
+        said = [f"  {one.criterion.name}: {one.verdict}" for one in self.criteria]
+        return "\n".join([head, *said, *(f"  {note}" for note in self.said)])
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What a reader must know of the data: what was guessed or matched, and texts that were too long."""
+        return (*self.notes, *([self.too_long.sentence] if self.too_long.sentence else []))
+
     @cached_property
     def document(self) -> dict[str, Any]:
         """All of it as plain values, for programs and pages."""
@@ -70,6 +86,10 @@ class AuditResult:
             "of": self.audit.of,
             "ids": list(self.audit.ids),
             "labels": list(self.audit.labels),
+            "data": dict(self.data),
+            "notes": list(self.said),
+            "too_long": self.too_long.document,
+            "settings": dict(self.settings),
             "kind": self.kind,
             "chosen": None if self.chosen is None else self.chosen.document,
             "scope": SCOPE,
@@ -92,44 +112,72 @@ class AuditResult:
 
 def audit(
     model: Any,
-    data: Corpus | Iterable[Any],
+    data: Any,
     *,
     tokenizer: Any = None,
-    labels: Sequence[str] | None = None,
+    labels: Sequence[str] | Mapping[int, str] | None = None,
     attention: Mapping[str, Any] | None = None,
     budget: str = "standard",
     name: str | None = None,
+    text: str | None = None,
+    label: str | None = None,
+    query: str | None = None,
+    rationale: str | None = None,
+    lower: bool = False,
+    missing: str = REFUSE,
+    too_long: str = REFUSE,
+    texts: int | None = None,
+    seed: int = 0,
+    network: bool = False,
+    remote_code: bool = False,
     watcher: Watcher | None = None,
 ) -> AuditResult:
     """Is this attention an explanation?
 
-    `data` is a table (`read_table`), of which every row is audited as it is written, in file order; any other
-    corpus, of which the test split is; or examples. A budget that takes fewer texts spreads them evenly.
+    `model` is one of ours, a Hugging Face classifier with its `tokenizer`, a text-classification pipeline,
+    the path of a saved model, or an adapter with its `labels`. `attention` chooses among those of a
+    transformer: kind, layer, head, words, special_tokens. Where layer or head is "best", every second text
+    chooses it, and the others are audited.
 
-    `model` is one of ours, a Hugging Face classifier with its `tokenizer`, or an adapter with its `labels`;
-    `attention` chooses among those of a transformer: kind, layer, head, words, special_tokens. Where layer or
-    head is "best", every second text chooses it, and the others are audited. `budget` is quick, standard or
-    full; `watcher` hears how many of the questions are done.
+    `data` is a data frame, a `datasets.Dataset`, a file (CSV, TSV, JSON Lines, Parquet), or a list of
+    strings, dicts or (text, label) pairs; or a corpus: of a table (`read_table`) every row as it is written,
+    in file order, of any other the test split. `text`, `label`, `query` and `rationale` name columns;
+    texts and labels are guessed by common names otherwise, which the result says. Labels may be missing:
+    only accuracy needs them. They may be numbers, in the model's own order.
+
+    `budget` is quick, standard or full; `texts` takes so many of the texts instead, spread evenly. Texts that
+    are longer than the model can read are refused, unless `too_long` is "skip" or "truncate". `seed` is of
+    every draw. `watcher` hears how many of the questions are done.
     """
+    check_options(budget=budget, missing=missing, too_long=too_long, texts=texts, seed=seed)
     choice, best = to_be_chosen(attention)
-    subject: Model = as_model(model, tokenizer=tokenizer, labels=labels, attention=choice)
-    examples = tuple((data.rows or data.test) if isinstance(data, Corpus) else data)
-    strange = next((one for one in examples if not isinstance(one, Example)), None)
-    if strange is not None:
-        raise Refusal(
-            "texts of an audit",
-            got=f"a {type(strange).__name__}",
-            needs="examples, or a corpus",
-            way_out="at.read_table makes a corpus of a table.",
-        )
+    check_held(model, network=network, remote_code=remote_code)
+    columns = {"text": text, "label": label, "query": query, "rationale": rationale}
+    given = given_texts(data, **columns, lower=lower, missing=missing)
+    subject: Model = held_model(
+        model,
+        tokenizer=tokenizer,
+        labels=labels,
+        attention=choice,
+        network=network,
+        remote_code=remote_code,
+    )
+    given = fitted(given, subject.labels)
+    examples, long = with_room(subject, given.examples, too_long)
     chosen: Chosen | None = None
     if best:
-        subject, examples, chosen = best_row(subject, best, examples, check_budget(budget).texts)
+        subject, examples, chosen = best_row(subject, best, examples, texts or check_budget(budget).texts)
+    found = audited(subject, examples, budget, watcher, seed=seed, texts=texts)
+    settings = {"budget": budget, "texts": texts, "seed": seed, "too_long": too_long, "attention": attention}
     return AuditResult(
-        model=name or type(model).__name__,
+        model=name or name_of(model),
         attention=subject.capabilities.attention,
-        audit=audited(subject, examples, budget, watcher),
+        audit=found,
         parameters=audited_digest(subject),
         kind=subject.capabilities.kind,
         chosen=chosen,
+        data=given.about,
+        notes=given.notes,
+        too_long=long,
+        settings={option: value for option, value in settings.items() if value is not None},
     )

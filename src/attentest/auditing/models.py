@@ -55,7 +55,7 @@ def as_model(
             "an adapter",
             got="no labels",
             needs="the names of the classes, in the order of its logits",
-            way_out="Give labels=(...), or --labels no,yes.",
+            way_out="Give labels=('no', 'yes').",
         )
     _nothing_more(attention or {}, None, None)
     return AdaptedModel(model, labels)

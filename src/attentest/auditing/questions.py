@@ -13,6 +13,7 @@ from attentest.auditing import means as audit_means
 from attentest.auditing.ablation import ablated
 from attentest.auditing.map_rows import NOT_OF_MAPS, map_dispersion, map_importance
 from attentest.auditing.rankings import agreed, erased, marked
+from attentest.corpus.example import UNLABELLED
 from attentest.evidence.importances.catalogue import Effort
 from attentest.experiments.adversary.observe import Adversary
 from attentest.experiments.catalogue import CONCLUSIONS
@@ -110,7 +111,17 @@ class Auditing:
 
 
 def _performance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
-    for rows, reading in readings(audit.subject.model, audit.subject.texts):
+    examples = audit.subject.texts.examples
+    labelled = {row for row, example in enumerate(examples) if example.label != UNLABELLED}
+    if not labelled:
+        lacking = Refusal(
+            "performance",
+            got="texts without labels",
+            needs="the label of each text",
+            way_out="Name their column with label='...'; nothing else that is asked needs labels.",
+        )
+        raise NothingGiven(lacking)
+    for rows, reading in readings(audit.subject.model, audit.subject.texts, labelled):
         yield from answered(audit.subject, rows, reading)
 
 

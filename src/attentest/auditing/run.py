@@ -57,14 +57,18 @@ def audited(
     questions: Sequence[str] | None = None,
     searches: bool = True,
     seed: int = SEED,
+    texts: int | None = None,
 ) -> Audit:
     """Ask every question, or those that are named.
 
-    One that this model or these texts do not allow is left out, with its reason.
+    One that this model or these texts do not allow is left out, with its reason. `texts` are as many as are
+    asked about at most, where that is not the budget's own number.
 
     Without `searches` adversaries are computed exactly where that is possible, and not looked for elsewhere.
     """
     allowed = check_budget(budget)
+    if texts is not None:
+        allowed = replace(allowed, texts=texts)
     if not searches:
         allowed = replace(allowed, searched=0)
     questions = tuple(QUESTIONS) if questions is None else questions

@@ -9,20 +9,37 @@ import typer
 from rich.console import Console
 
 from attentest.cli.shared import JsonOption, print_document
+from attentest.cli.spelling import in_options
 
 
 def audit(
     model: Annotated[str, typer.Argument(help="A model's folder, a name on the hub, or module:factory.")],
     data: Annotated[Path, typer.Option(help="A table of texts: CSV, TSV, JSON Lines or Parquet.")],
-    text: Annotated[str, typer.Option(help="The column that holds each text.")],
-    label: Annotated[str, typer.Option(help="The column that holds each label.")],
+    text: Annotated[
+        str | None, typer.Option(help="The column of texts; a common name, such as text, is found.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="The column of labels, by name or by number; only accuracy needs it.")
+    ] = None,
     query: Annotated[str | None, typer.Option(help="The column of the second text, if any.")] = None,
     rationale: Annotated[str | None, typer.Option(help="The column of words that people marked.")] = None,
     labels: Annotated[
         str | None, typer.Option(help="The model's classes in their order, as in no,yes.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write to this file: .html, .md or .json.")] = None,
+    out: Annotated[
+        list[Path] | None, typer.Option(help="Write to this file: .html, .md or .json. May be given again.")
+    ] = None,
     budget: Annotated[str, typer.Option(help="quick, standard or full.")] = "standard",
+    texts: Annotated[
+        int | None, typer.Option(help="So many texts, spread evenly, instead of the budget's number.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of every random draw.")] = 0,
+    too_long: Annotated[
+        str, typer.Option(help="Texts the model has no room for: refuse, skip or truncate.")
+    ] = "refuse",
+    missing: Annotated[
+        str, typer.Option(help="Labels such as NA and nan: refuse, class, or drop (their rows).")
+    ] = "refuse",
     attention: Annotated[
         str | None,
         typer.Option(help="A transformer's row (the default), rollout, flow, value-norm or gradient."),
@@ -45,47 +62,61 @@ def audit(
     as_json: JsonOption = False,
 ) -> None:
     """Is this model's attention an explanation? Evidence, criterion by criterion."""
-    from attentest.auditing.api import audit as ask
-    from attentest.auditing.choosing import BEST, to_be_chosen
-    from attentest.auditing.models import load_model
-    from attentest.auditing.page import check_out
-    from attentest.auditing.run import check_budget
-    from attentest.corpus.tables.table import read_table
-    from attentest.terminal.progress import counting
-
-    if out is not None:
-        check_out(out)
-    check_budget(budget)
-    settings: dict[str, Any] = {"lower": True} if lower else {}
-    table = read_table(data, text=text, label=label, query=query, rationale=rationale, **settings)
     named: dict[str, Any] = {"kind": attention, "layer": _place("layer", layer), "head": _place("head", head)}
     chosen = {name: value for name, value in named.items() if value is not None}
     chosen |= {"words": False} if sub_words else {}
     chosen |= {"special_tokens": True} if special_tokens else {}
-    names = None if labels is None else tuple(name.strip() for name in labels.split(","))
-    choice, best = to_be_chosen(chosen)
-    subject = load_model(model, labels=names, attention=choice, network=network, remote_code=remote_code)
+    words = {"budget": budget, "too_long": too_long, "missing": missing, "texts": texts, "seed": seed}
+    columns = {"text": text, "label": label, "query": query, "rationale": rationale}
+    trust = {"network": network, "remote_code": remote_code}
+    with in_options():
+        result = _audited(
+            model, data, out or [], words, {**columns, "lower": lower}, {**trust, "labels": labels}, chosen
+        )
+        written = [str(result.save(each)) for each in out or []]
+    print_document({**result.document, "out": written}, as_json, _show)
+
+
+def _audited(
+    model: str,
+    data: Path,
+    out: list[Path],
+    words: dict[str, Any],
+    columns: dict[str, Any],
+    of_model: dict[str, Any],
+    chosen: dict[str, Any],
+) -> Any:
+    """The cheapest checks first: words, the model's settings, the table; only then is a library loaded."""
+    from attentest.auditing.options import check_model, check_options
+
+    check_options(**words, attention=chosen.get("kind"))
+    check_model(model, network=of_model["network"], remote_code=of_model["remote_code"])
+    from attentest.auditing.page import check_out
+    from attentest.auditing.texts import given_texts
+    from attentest.terminal.progress import counting
+
+    for each in out:
+        check_out(each)
+    given = given_texts(data, **columns, missing=words["missing"])
     with counting(f"audit of {model}") as watcher:
-        looked_for = dict.fromkeys(best, BEST)
-        result = ask(subject, table, attention=looked_for, budget=budget, name=model, watcher=watcher)
-    document = {**result.document, "out": None if out is None else str(result.save(out))}
-    print_document(document, as_json, _show)
+        from attentest.auditing.api import audit as ask
+
+        return ask(model, given, attention=chosen, name=model, watcher=watcher, **words, **of_model)
 
 
 def _place(what: str, written: str | None) -> int | str | None:
     """A number, or the word that asks for the best one."""
-    from attentest.auditing.choosing import BEST
     from attentest.refusal import Refusal
 
-    if written is None or written == BEST:
+    if written is None or written == "best":
         return written
     try:
         return int(written)
     except ValueError:
         raise Refusal(
-            f"{what} {written!r}",
+            f"--{what} {written!r}",
             got="something that is no number",
-            needs=f"a number, or {BEST}",
+            needs="a number, or best",
             way_out=f"The first {what} is 0, the last -1.",
         ) from None
 
@@ -97,11 +128,13 @@ def _show(document: dict[str, Any], console: Console) -> None:
     about = f"{document['model']}: {document['attention']}"
     console.print(about, markup=False, highlight=False, emoji=False)  # module:factory: is no emoji
     console.print(f"{document['texts']} of {document['of']} texts, budget {document['budget']}")
-    told = [document["scope"], *([document["chosen"]["sentence"]] if document["chosen"] else [])]
+    told = [*document["notes"], document["scope"]]
+    told += [document["chosen"]["sentence"]] if document["chosen"] else []
     for one in document["criteria"]:
         told += [f"{one['asks']} ({one['question']})", f"  {one['sentence']}", f"  {one['rates']}"]
     for sentence in told:
         console.print(sentence, markup=False, highlight=False)
     console.print(plain_table(("not measured", "why"), list(document["left_out"].items())))
-    said = f"All of it: {document['out']}" if document["out"] else "--out audit.html writes all of it."
+    where = ", ".join(document["out"])
+    said = f"All of it: {where}" if where else "--out audit.html writes all of it."
     console.print(said, markup=False, highlight=False)

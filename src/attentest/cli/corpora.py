@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from attentest.cli.shared import DataOption, JsonOption, print_document
+from attentest.cli.spelling import in_options
 
 corpora = typer.Typer(
     help="What corpora there are, where they come from, and your own.", no_args_is_help=True
@@ -55,6 +56,9 @@ def corpora_add(
     label: Annotated[str, typer.Option(help="The column of labels.")],
     query: Annotated[str | None, typer.Option(help="The column of questions, if any.")] = None,
     rationale: Annotated[str | None, typer.Option(help="The column of marked words, if any.")] = None,
+    missing: Annotated[
+        str | None, typer.Option(help="What labels such as NA are: class, or drop (their rows).")
+    ] = None,
     data_dir: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -62,6 +66,8 @@ def corpora_add(
     from attentest.corpus.tables.registered import register
     from attentest.terminal.documents import show_added
 
-    corpus = register(name, file, text=text, label=label, query=query, rationale=rationale, data_dir=data_dir)
+    columns: dict[str, Any] = {"text": text, "label": label, "query": query, "rationale": rationale}
+    with in_options():
+        corpus = register(name, file, **columns, missing=missing, data_dir=data_dir)
     counts = {split: sum(labels.values()) for split, labels in corpus.counts().items()}
     print_document({"corpus": name, "texts": counts, "labels": list(corpus.labels)}, as_json, show_added)

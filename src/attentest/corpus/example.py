@@ -13,12 +13,13 @@ from attentest.refusal import Refusal
 Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 MOST_NAMED = 20  # labels; where there are more, each is an answer and not a class
+UNLABELLED = ""  # the label of a text whose label nobody gave; no model has a class of that name
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Example:
-    """One text and its label *name*. Only `tokens` is attended; `query` is the question or hypothesis."""
+    """One text and its label *name* (or UNLABELLED). Only `tokens` is attended, not the question `query`."""
 
     id: str
     tokens: tuple[str, ...]
@@ -35,8 +36,15 @@ class Example:
     def _repr_html_(self) -> str:
         """The text, what was asked of it, its label; words that are known to decide stand out."""
         asked = notebook.said("asked:") + notebook.words(self.query) if self.query else ""
-        about = notebook.said(f"{self.id}: {self.label}")
+        about = notebook.said(f"{self.id}: {self.label}" if self.label else self.id)
         return about + asked + notebook.words(self.tokens, frozenset(self.rationale or ()))
+
+
+def enumerated(labels: Sequence[str]) -> str:
+    """How many labels there are, and their names where these are few and short."""
+    shown = ", ".join(map(notebook.harmless, labels))
+    more = len(labels) > MOST_NAMED or len(shown) > notebook.LONGEST
+    return f"{len(labels)} labels" if more else f"{len(labels)} labels: {shown}"
 
 
 @final
@@ -86,6 +94,11 @@ class Corpus:
                 way_out="Mend or remove that text.",
             )
         seen.add(example.id)
+
+    def __repr__(self) -> str:
+        """How many texts there are of which labels; the texts themselves would fill many screens."""
+        counts = ", ".join(f"{len(examples)} {split}" for split, examples in self.splits().items())
+        return f"Corpus({self.name!r}, {self.family}: {counts}; {enumerated(self.labels)})"
 
     def splits(self) -> dict[Split, tuple[Example, ...]]:
         """The three splits by name, in the order the house uses everywhere."""

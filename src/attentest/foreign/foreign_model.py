@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from attentest.corpus.example import Example
 from attentest.model.batch import AbstractSplit, Batch
-from attentest.model.seam import Capabilities, Model, Origin, Reading, check_given
+from attentest.model.seam import Capabilities, Model, Origin, Reading, check_given, in_short
 from attentest.shapes import Embedded, Logits
 
 Variants = Float[Tensor, "batch variant *head unit"]
@@ -27,6 +27,10 @@ class AbstractForeignModel(nn.Module, Model):
     def __init__(self, embedding: nn.Embedding, labels: tuple[str, ...]) -> None:
         super().__init__()
         self.embedding, self.labels = embedding, labels
+
+    def __repr__(self) -> str:
+        """Its attention, labels and size; its modules would fill many screens."""
+        return in_short(self, type(self).__name__)
 
     @property
     def device(self) -> torch.device:

@@ -5,7 +5,6 @@ Everything that would make the numbers mean something else is refused before a t
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,11 +13,9 @@ from typing import Any
 import torch
 
 from attentest.foreign.editing import library
+from attentest.foreign.saved_folder import KIND, check_saved, unreadable
 from attentest.foreign.transformer import TransformerModel
 from attentest.refusal import Refusal
-
-KIND = "ForSequenceClassification"
-WEIGHTS, PICKLED = ("*.safetensors",), ("*.bin", "*.pt", "*.pth", "*.ckpt")
 
 
 def load_transformer(
@@ -34,17 +31,8 @@ def load_transformer(
     Nothing is fetched and no code that came with the model is run unless the caller says so.
     """
     transformers = library()
-    local = Path(where).is_dir()
-    if local:
-        _check_folder(Path(where), remote_code)
-    elif not network:
-        raise Refusal(
-            f"model {where}",
-            got="a name that is no folder here",
-            needs="a folder with a saved model, or leave to use the network",
-            way_out="Say network=True to fetch it from the Hugging Face hub.",
-        )
-    settings = {"local_files_only": local, "trust_remote_code": remote_code}
+    check_saved(where, network=network, remote_code=remote_code)
+    settings = {"local_files_only": Path(where).is_dir(), "trust_remote_code": remote_code}
     try:
         config = transformers.AutoConfig.from_pretrained(where, **settings)
         _check_kind(config.architectures, config, str(where))
@@ -55,7 +43,7 @@ def load_transformer(
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
         if isinstance(error, Refusal):
             raise
-        raise _unreadable(where, error) from error
+        raise unreadable(where, error) from error
     lacking = sorted(about["missing_keys"])
     if lacking:
         raise Refusal(
@@ -85,32 +73,6 @@ def adopt(
     _check_offsets(model, tokenizer, choice.get("words", True))
     _check_tokenizer(model, tokenizer)
     return TransformerModel(model, tokenizer, _labels(config, labels), **choice)
-
-
-def _check_folder(folder: Path, remote_code: bool) -> None:
-    """A folder with a configuration, weights that are no programs, and no code of its own."""
-    about = folder / "config.json"
-    got = None
-    if not about.is_file():
-        got = "a folder without config.json", "a folder written by save_pretrained"
-    elif not any(next(folder.glob(kind), None) for kind in WEIGHTS):
-        got = "a folder without weights", "weights in model.safetensors"
-        if any(next(folder.glob(kind), None) for kind in PICKLED):
-            got = "weights in a form that may run any program when it is read", "weights in model.safetensors"
-    if got:
-        way_out = "Load it where you trust it and save it again: model.save_pretrained(folder)."
-        raise Refusal(f"model {folder}", got=got[0], needs=got[1], way_out=way_out)
-    try:
-        settings = json.loads(about.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise _unreadable(folder, error) from error
-    if isinstance(settings, dict) and "auto_map" in settings and not remote_code:
-        raise Refusal(
-            f"model {folder}",
-            got="a model that brings code of its own",
-            needs="a model of the library, or your word that its code may run",
-            way_out="Say remote_code=True if you have read that code.",
-        )
 
 
 def _check_kind(names: Sequence[str] | None, config: Any, where: str) -> None:
@@ -188,12 +150,3 @@ def _labels(config: Any, labels: Sequence[str] | None) -> tuple[str, ...]:
             way_out="Leave them out to use the model's own.",
         )
     return tuple(labels)
-
-
-def _unreadable(where: str | os.PathLike[str], error: Exception) -> Refusal:
-    return Refusal(
-        f"model {where}",
-        got=f"something that cannot be loaded ({' '.join(str(error).split())[:300]})",
-        needs="a sequence classifier and its tokenizer, saved by save_pretrained",
-        way_out="Save both into one folder again; for a hub name, check the spelling and the network.",
-    )

@@ -52,6 +52,13 @@ def encode(tokenizer: Any, example: Example, frame: Frame, *, words: bool) -> En
     return EncodedText(ids[begin:end], query, units, of_words)
 
 
+def places_of(tokenizer: Any, example: Example) -> int:
+    """How many places an example takes, its second text and the marks included."""
+    query = query_text(example)
+    texts = [text_and_spans(example)[0], *([] if query is None else [query])]
+    return len(tokenizer(*texts, truncation=False, verbose=False)["input_ids"])
+
+
 def units_of_offsets(
     text: str, spans: Sequence[Span], offsets: Sequence[Span]
 ) -> tuple[list[int], list[int]]:
@@ -149,7 +156,7 @@ class TokenisedSplit(AbstractSplit):
                 f"text {self.examples[long[0]].id!r} and {len(long) - 1} more",
                 got=f"{sizes[long[0]]} places with the marks",
                 needs=f"at most {longest}, which is what the model has positions for",
-                way_out="Shorten such texts or leave them out; none is cut in silence.",
+                way_out="None is cut in silence: say too_long='truncate' or 'skip', or shorten such texts.",
             )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, final
 
 import torch
@@ -31,12 +32,12 @@ from attentest.foreign.roads import (
     roads_to_try,
 )
 from attentest.foreign.rows import Portions, units_of
-from attentest.foreign.split import TokenisedSplit
+from attentest.foreign.split import TokenisedSplit, places_of
 from attentest.foreign.text import Frame, Layout
 from attentest.foreign.words import ROW, in_words
 from attentest.model.batch import Batch
 from attentest.model.constructions import TRANSFORMER
-from attentest.model.seam import Capabilities, LayeredModel, Origin, Reading
+from attentest.model.seam import Capabilities, LayeredModel, Origin, Reading, Room
 from attentest.refusal import Refusal
 from attentest.shapes import Embedded
 
@@ -91,7 +92,10 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
                 heads = self.read(probe).kept["row"].shape[1]
                 self.head = _counted("head", head, heads, family(model))
         self.road = self._settled(probe)
-        self._capabilities = Capabilities(attention=self.in_words(ROW), kind=TRANSFORMER, layered=self)
+        room = Room(longest_text(model, tokenizer), partial(places_of, tokenizer))
+        self._capabilities = Capabilities(
+            attention=self.in_words(ROW), kind=TRANSFORMER, layered=self, room=room
+        )
 
     @property
     def width(self) -> int:

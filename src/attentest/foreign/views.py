@@ -81,7 +81,8 @@ class HeadsTogether(AbstractTransformerView):
     @property
     def capabilities(self) -> Capabilities:
         """The transformer's row; its layer and head are chosen already."""
-        return Capabilities(attention=self.inner.in_words(ROW), kind=TRANSFORMER)
+        room = self.inner.capabilities.room
+        return Capabilities(attention=self.inner.in_words(ROW), kind=TRANSFORMER, room=room)
 
     def of(self, inner: TransformerModel) -> HeadsTogether:
         """The mean over the heads of another transformer."""
@@ -123,7 +124,8 @@ class Mapped(AbstractTransformerView):
     def capabilities(self) -> Capabilities:
         """The map can be ranked, and not be given."""
         answered_by = AnsweredBy(self.inner, self.own, self.refusal)
-        return Capabilities(attention=self.inner.in_words(self.kind), answered_by=answered_by)
+        room = self.inner.capabilities.room
+        return Capabilities(attention=self.inner.in_words(self.kind), answered_by=answered_by, room=room)
 
     def of(self, inner: TransformerModel) -> Mapped:
         """The same map of another transformer."""

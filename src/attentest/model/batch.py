@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from attentest.corpus.example import Example
+from attentest.corpus.example import UNLABELLED, Example
 from attentest.corpus.vocabulary import PAD, Vocabulary
 
 
@@ -67,6 +67,7 @@ class AbstractSplit(ABC):
     labels: Int[np.ndarray, " text"]
     sentences: list[Int[np.ndarray, " token"]] | None = None
     possible: Bool[np.ndarray, "text label"] | None = None
+    at_once: int | None = None  # texts that are read together, at most; None: as many as is usual
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -105,7 +106,7 @@ class IndexedSplit(AbstractSplit):
         self.tokens = [vocabulary.numbers(example.tokens) for example in examples]
         self.queries = [vocabulary.numbers(e.query) for e in examples if e.query is not None]
         self.lengths = np.array([len(tokens) for tokens in self.tokens])
-        number = {label: n for n, label in enumerate(labels)}
+        number = {UNLABELLED: -1, **{label: n for n, label in enumerate(labels)}}
         self.labels = np.array([number[example.label] for example in examples])
         if any(example.sentences is not None for example in examples):
             self.sentences = [sentence_numbers(example) for example in examples]

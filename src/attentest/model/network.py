@@ -25,7 +25,7 @@ from attentest.model.networks.encoders import Encoded, Encoder, TokenWise
 from attentest.model.networks.hierarchy import Hierarchical
 from attentest.model.networks.log_odds import LOG_ODDS, LogOddsAttention
 from attentest.model.networks.projection import Projection
-from attentest.model.seam import Capabilities, Network, Origin, Reading, check_given, label_numbers
+from attentest.model.seam import Capabilities, Network, Origin, Reading, check_given, in_short, label_numbers
 from attentest.refusal import Refusal
 from attentest.shapes import Embedded, Given, Logits, Mask, Query, Tokens, Weights
 
@@ -59,6 +59,10 @@ class AttentionModel(nn.Module, Network):
         self.projection = Projection.parse(config.projection)
         classes = 1 if config.decoder == "sigmoid" else len(labels)
         self.decoder: Affine | TwoLayer = DECODERS[config.decoder](self.encoder.width, classes)
+
+    def __repr__(self) -> str:
+        """Its attention, labels and size; its modules would fill many screens."""
+        return in_short(self, type(self).__name__)
 
     @property
     def device(self) -> torch.device:

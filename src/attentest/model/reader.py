@@ -25,7 +25,7 @@ def readings(
     goes on to take gradients can, and whoever only decides turns it off.
     """
     chosen = np.arange(len(split)) if among is None else np.array(sorted(among), dtype=np.int64)
-    for places in buckets(split.lengths[chosen], TEXTS, tokens=TOKENS):
+    for places in buckets(split.lengths[chosen], split.at_once or TEXTS, tokens=TOKENS):
         rows = chosen[places]
         with torch.no_grad():
             reading = model.read_distinct(split.batch(rows).to(model.device))

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attentest.corpus.example import Example
+from attentest.corpus.example import UNLABELLED, Example, enumerated
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.model.batch import AbstractSplit, Batch
 from attentest.model.config import ModelConfig
@@ -209,6 +209,15 @@ class AnsweredBy:
 
 
 @final
+@dataclass(frozen=True, eq=False)
+class Room:
+    """How long a text a model can read."""
+
+    most: int  # places
+    places: Callable[[Example], int]  # that an example takes, with its second text and all marks
+
+
+@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Capabilities:
     """What can be asked of one model and not of another, as data."""
@@ -217,6 +226,7 @@ class Capabilities:
     kind: str | None = None  # the kind of model that error rates are known for
     answered_by: AnsweredBy | None = None
     layered: LayeredModel | None = None  # whose layer and head can be chosen
+    room: Room | None = None  # for texts, where a model has positions for so many tokens only
 
 
 def network_of(model: Model, what: str) -> Network:
@@ -229,6 +239,13 @@ def network_of(model: Model, what: str) -> Network:
             way_out="Train one: attentest train, or attentest.train in Python.",
         )
     return model.network
+
+
+def in_short(model: Model, name: str) -> str:
+    """A model in a line: its attention, its labels, how many parameters it has and where they are."""
+    size = sum(parameter.numel() for parameter in model.parameters())
+    named = f"{model.capabilities.attention}; {enumerated(model.labels)}"
+    return f"{name}({named}; {size:,} parameters on {model.device})"
 
 
 def check_given(reading: Reading, weights: Tensor) -> None:
@@ -244,8 +261,8 @@ def check_given(reading: Reading, weights: Tensor) -> None:
 
 
 def label_numbers(examples: Sequence[Example], labels: Sequence[str]) -> Int[np.ndarray, " text"]:
-    """The class of every example; a label that the model does not know is refused."""
-    number = {label: n for n, label in enumerate(labels)}
+    """The class of every example, -1 of one without a label; one that the model does not know is refused."""
+    number = {UNLABELLED: -1, **{label: n for n, label in enumerate(labels)}}
     for example in examples:
         if example.label not in number:
             raise Refusal(

@@ -14,6 +14,7 @@ from typing import Any, final
 from attentest.corpus import sources
 from attentest.corpus.example import Corpus
 from attentest.corpus.tables.table import read_table
+from attentest.corpus.tables.words_for_nothing import REFUSE
 from attentest.refusal import Refusal
 
 SLUG = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
@@ -30,6 +31,7 @@ class Registration:
     label: str
     query: str | None = None
     rationale: str | None = None
+    missing: str | None = None
 
     def read(self, name: str, **settings: Any) -> Corpus:
         """The corpus, read anew: a file that was moved or spoilt since is refused."""
@@ -39,6 +41,7 @@ class Registration:
             label=self.label,
             query=self.query,
             rationale=self.rationale,
+            missing=self.missing or REFUSE,
             name=name,
             **settings,
         )
@@ -135,6 +138,7 @@ def register(
     label: str,
     query: str | None = None,
     rationale: str | None = None,
+    missing: str | None = None,
     data_dir: Path | str | None = None,
 ) -> Corpus:
     """Let a name stand for a table, which is read first: what cannot be loaded is not registered.
@@ -143,7 +147,8 @@ def register(
     """
     _check_name(name)
     whole = str(Path(file).expanduser().absolute())
-    registration = Registration(file=whole, text=text, label=label, query=query, rationale=rationale)
+    columns: dict[str, Any] = {"text": text, "label": label, "query": query, "rationale": rationale}
+    registration = Registration(file=whole, missing=missing, **columns)
     path = sources.data_dir(data_dir) / "registered" / f"{name}.toml"
     _check_free(path, registration)
     try:

@@ -10,6 +10,7 @@ import json
 import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ import pyarrow.parquet as pq
 
 from attentest.corpus.tables.records import any_field_size
 from attentest.refusal import Refusal
+
+QUOTED = "fields that are quoted whole or not at all"
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -53,7 +56,7 @@ def _decoded(path: Path, number: int, line: bytes) -> str:
     )
 
 
-def _place(path: Path, column: str, there: Sequence[str]) -> int:
+def place_of(where: str, column: str, there: Sequence[str]) -> int:
     """Where a column is, or a refusal that lists the columns there are and the one that was meant."""
     if there.count(column) == 1:
         return there.index(column)
@@ -64,7 +67,7 @@ def _place(path: Path, column: str, there: Sequence[str]) -> int:
     if separator:
         way_out = f"The columns seem to be separated by {separator!r}: save the table with commas."
     raise Refusal(
-        f"table {path}, column {column!r}",
+        f"{where}, column {column!r}",
         got="two columns of that name" if column in there else "no column of that name",
         needs=f"one of {', '.join(map(repr, there[:20]))}" + (", ..." if len(there) > 20 else ""),
         way_out=way_out,
@@ -79,21 +82,25 @@ def _separated_rows(path: Path, wanted: list[str], *, delimiter: str) -> Iterato
         try:
             rows = (row for row in reader if row)
             header = next(rows, [])
-            places = [_place(path, column, header) for column in wanted]
+            places = [place_of(f"table {path}", column, header) for column in wanted]
             for row in rows:
                 if len(row) != len(header):
                     wrong = f"{len(row)} fields", f"{len(header)}, as in the header"
                     break
                 yield [row[place] for place in places]
         except csv.Error as error:
-            wrong = f"wrong quotation marks ({error})", "fields that are quoted whole or not at all"
+            wrong = f"wrong quotation marks ({error})", QUOTED
     if wrong:
-        raise Refusal(
-            f"table {path}, line {reader.line_num}",
-            got=wrong[0],
-            needs=wrong[1],
-            way_out='Put texts in "quotation marks", doubled where they occur inside, or save as .jsonl.',
-        )
+        raise _misquoted(path, reader.line_num, *wrong)
+
+
+def _misquoted(path: Path, line: int, got: str, needs: str) -> Refusal:
+    return Refusal(
+        f"table {path}, line {line}",
+        got=got,
+        needs=needs,
+        way_out='Put texts in "quotation marks", doubled where they occur inside, or save as .jsonl.',
+    )
 
 
 def _json_rows(path: Path, wanted: list[str]) -> Iterator[list[Any]]:
@@ -104,7 +111,7 @@ def _json_rows(path: Path, wanted: list[str]) -> Iterator[list[Any]]:
         record = _json_record(path, number, line)
         if first:
             for column in wanted:
-                _place(path, column, list(record))
+                place_of(f"table {path}", column, list(record))
             first = False
         yield [record.get(column) for column in wanted]
 
@@ -126,13 +133,20 @@ def _json_record(path: Path, number: int, line: str) -> dict[str, Any]:
 
 
 def _parquet_rows(path: Path, wanted: list[str]) -> Iterator[list[Any]]:
+    with _parquet(path) as file:
+        for column in wanted:
+            place_of(f"table {path}", column, file.schema_arrow.names)
+        for batch in file.iter_batches(columns=wanted):
+            values = [batch.column(column).to_pylist() for column in wanted]
+            yield from map(list, zip(*values, strict=True))
+
+
+@contextmanager
+def _parquet(path: Path) -> Iterator[pq.ParquetFile]:
+    """An open Parquet file; what is none is refused."""
     try:
         with pq.ParquetFile(path) as file:
-            for column in wanted:
-                _place(path, column, file.schema_arrow.names)
-            for batch in file.iter_batches(columns=wanted):
-                values = [batch.column(column).to_pylist() for column in wanted]
-                yield from map(list, zip(*values, strict=True))
+            yield file
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise Refusal(
             f"table {path}",
@@ -181,3 +195,20 @@ def _suffix(path: Path) -> str:
 def rows(path: Path, columns: list[str]) -> Iterator[list[Any]]:
     """The values of these columns, row by row. Text formats give strings, the others what they hold."""
     return READERS[_suffix(path)](path, columns)
+
+
+def header(path: Path) -> list[str]:
+    """The names of a file's columns; of JSON Lines those of the first record."""
+    suffix = _suffix(path)
+    if suffix == ".parquet":
+        with _parquet(path) as file:
+            return list(file.schema_arrow.names)
+    if suffix.startswith(".jsonl"):
+        first = next(((n, line) for n, line in enumerate(_lines(path), start=1) if line.strip()), None)
+        return list(_json_record(path, *first)) if first else []
+    reader = csv.reader(_lines(path), delimiter="," if suffix.startswith(".csv") else "\t", strict=True)
+    try:
+        with any_field_size():
+            return next((row for row in reader if row), [])
+    except csv.Error as error:
+        raise _misquoted(path, reader.line_num, f"wrong quotation marks ({error})", QUOTED) from error

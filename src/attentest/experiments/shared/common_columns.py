@@ -24,7 +24,7 @@ def common_columns(subject: Subject, rows: np.ndarray, reading: Reading) -> list
         {
             "subject": subject.name,
             "id": examples[row].id,
-            "label": examples[row].label,
+            "label": examples[row].label or None,
             "predicted": labels[predicted[place]],
             "length": lengths[place],
             "max_attention": largest[place],

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from attentest.corpus.example import Corpus
+from attentest.corpus.tables.table import read_table
 from attentest.corpus.vectors import fingerprint, load_vectors
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.corpus.word2vec import train_vectors
@@ -26,7 +27,7 @@ from attentest.model.training.tuning import best, candidates, merit, settled
 
 
 def train(
-    corpus: Corpus,
+    corpus: Any,
     *,
     encoder: str = "bilstm",
     attention: str = "additive",
@@ -40,10 +41,13 @@ def train(
 ) -> AttentionModel:
     """Train by the papers' protocol; `settings` are those of ModelConfig. `model.record` tells how it went.
 
+    `corpus` is a corpus, or whatever `read_table` makes one of: a data frame, a file, a list of pairs.
     Of several `attention_rates` each is trained, and what does best on dev is returned.
     `guide` gives the weights of `projection="stored"`, by text id; `imitated` is the model that
     `loss="imitate(NAME, LAMBDA)"` is about, whatever the name.
     """
+    if not isinstance(corpus, Corpus):
+        corpus = read_table(corpus)
     grid = {"encoder": encoder, "attention": attention, "projection": projection, "seed": seed}
     config = config_of({**grid, **settings})
     vocabulary = Vocabulary.build(corpus.train, corpus.preparation.get("min_df", 1))

@@ -1,0 +1,99 @@
+"""What its name, files and settings say of a saved model, before a library or a weight is loaded."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from attentest.refusal import Refusal
+
+KIND = "ForSequenceClassification"
+WEIGHTS, PICKLED = ("*.safetensors",), ("*.bin", "*.pt", "*.pth", "*.ckpt")
+OTHERS: Final = {  # heads whose attention is not tested, under any option
+    "ForTokenClassification": "classifies tokens",
+    "ForQuestionAnswering": "marks answers in a text",
+    "ForMaskedLM": "fills in masks",
+    "ForMultipleChoice": "chooses among several texts",
+    "ForNextSentencePrediction": "says whether one sentence follows another",
+    "ForImageClassification": "classifies images",
+    "ForAudioClassification": "classifies sounds",
+}
+
+
+def check_saved(where: str | os.PathLike[str], *, network: bool, remote_code: bool) -> None:
+    """Refuse a name that is no folder here, and a folder whose model cannot be tested."""
+    folder = Path(where)
+    if folder.is_dir():
+        _check_folder(folder)
+        _check_settings(str(where), _settings(folder), remote_code)
+    elif not network:
+        raise Refusal(
+            f"model {where}",
+            got="a name that is no folder here",
+            needs="a folder with a saved model, or leave to use the network",
+            way_out="Say network=True to fetch it from the Hugging Face hub.",
+        )
+
+
+def unreadable(where: str | os.PathLike[str], error: Exception) -> Refusal:
+    """What is said of files that the library cannot make a model of."""
+    return Refusal(
+        f"model {where}",
+        got=f"something that cannot be loaded ({' '.join(str(error).split())[:300]})",
+        needs="a sequence classifier and its tokenizer, saved by save_pretrained",
+        way_out="Save both into one folder again; for a hub name, check the spelling and the network.",
+    )
+
+
+def _check_folder(folder: Path) -> None:
+    """A folder with a configuration, and weights that are no programs."""
+    got = None
+    if not (folder / "config.json").is_file():
+        got = "a folder without config.json", "a folder written by save_pretrained"
+    elif not any(next(folder.glob(kind), None) for kind in WEIGHTS):
+        got = "a folder without weights", "weights in model.safetensors"
+        if any(next(folder.glob(kind), None) for kind in PICKLED):
+            got = "weights in a form that may run any program when it is read", "weights in model.safetensors"
+    if got:
+        way_out = "Load it where you trust it and save it again: model.save_pretrained(folder)."
+        raise Refusal(f"model {folder}", got=got[0], needs=got[1], way_out=way_out)
+
+
+def _settings(folder: Path) -> Mapping[str, Any]:
+    try:
+        settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise unreadable(folder, error) from error
+    return settings if isinstance(settings, dict) else {}
+
+
+def _check_settings(where: str, settings: Mapping[str, Any], remote_code: bool) -> None:
+    """No code of its own without leave, and a head whose attention is tested."""
+    if "auto_map" in settings and not remote_code:
+        raise Refusal(
+            f"model {where}",
+            got="a model that brings code of its own",
+            needs="a model of the library, or your word that its code may run",
+            way_out="Say remote_code=True if you have read that code.",
+        )
+    name = str(next(iter(settings.get("architectures") or ()), ""))
+    head = next((head for head in OTHERS if name.endswith(head)), None)
+    several = "a model that gives several labels to one text", "classes that exclude each other"
+    wrong = (f"a {name}, which {OTHERS[head]}", f"a classifier of whole texts ({KIND})") if head else None
+    if name.endswith(KIND):
+        kinds = {"multi_label_classification": several, "regression": ONE_NUMBER}
+        wrong = ONE_NUMBER if _classes(settings) == 1 else kinds.get(str(settings.get("problem_type")))
+    if wrong:
+        way_out = "Attention is tested by how it changes a distribution over classes."
+        raise Refusal(f"model {where}", got=wrong[0], needs=wrong[1], way_out=way_out)
+
+
+ONE_NUMBER = "a regression model, with one number as its answer", "two classes or more"
+
+
+def _classes(settings: Mapping[str, Any]) -> int:
+    """How many classes a configuration names; two, as the library has it, where it names none."""
+    return len(settings.get("id2label") or (0, 1))
