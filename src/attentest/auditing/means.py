@@ -16,6 +16,7 @@ from attentest.statistics.record import Finding, ordered
 
 WHO = ("seed", "subject", "id", "length")
 EXPLAINERS = ("leave-one-out", "integrated-gradients", "shapley", "lime")
+DRAWN = ("pairs", "error", "steps")  # of a text: parts that were drawn, what is left of the error, and places
 ERASED = ("comprehensiveness", "sufficiency")
 MARKED = ("token-f1", "iou-f1", "auprc")
 ABLATED = ("uniform-output-change", "frozen-output-change")

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attentest.corpus.example import Example
-from attentest.foreign.editing import Call, watching
+from attentest.foreign.editing import Call, Enough, watching
 from attentest.foreign.foreign_model import AbstractForeignModel, Variants
 from attentest.foreign.probe import longest_text, probe_of, tables_of
 from attentest.foreign.proof import family, proven
@@ -224,12 +224,13 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         return (frame.opened() if self.special_tokens else frame).lay_out(batch)
 
     def _pass(self, laid: Layout, embeddings: Embedded, deciding: Tensor) -> tuple[Tensor, Any, Any]:
-        """The deciding row, the states before its layer, and the values it weighs."""
+        """The deciding row, the states before its layer, and the values it weighs; then the pass ends."""
         number, kept = self.proof.layers[self.layer], list[Call]()
 
         def keep(call: Call) -> None:
             if call.number == number:
                 kept.append(call)
+                raise Enough
 
         stack = None if isinstance(self.road, Whole) else stack_of(self.transformer, self.proof.paths[number])
         with (
@@ -238,7 +239,7 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
             overheard(self.transformer, stack, self.layer) as states,
         ):
             self.transformer(**inputs_of(self.transformer, laid, typed=self.typed))
-        self.proof.check(watch)
+        self.proof.check(watch, number + 1)
         maps, carried = kept[0].weights, kept[0].values
         at = deciding[:, None, None, None].expand(-1, maps.shape[1], 1, maps.shape[3])
         if carried is not None:

@@ -20,6 +20,7 @@ from attentest.evidence.erasure import convolutional as erasure_convolutional
 from attentest.evidence.erasure import recurrent as erasure_recurrent
 from attentest.evidence.erasure import tokenwise as erasure_tokenwise
 from attentest.evidence.erasure import whole as erasure_whole
+from attentest.evidence.erasure.known import KnownParts
 from attentest.evidence.erasure.remainder import AbstractRemainder
 from attentest.evidence.importances.given_attention import GivenAttention
 from attentest.model.batch import buckets
@@ -65,12 +66,13 @@ def leave_one_out(
     *,
     given: GivenAttention | None = None,
     road: str | None = None,
+    known: KnownParts | None = None,
 ) -> LeftOut:
     """The total variation between each text's output and its output without each of its units.
 
     `reading` is one without noise. A text of one unit is NaN: nothing would be left to read. Under a `given`
     attention the remaining units keep their given scores, which are projected again over them (13.9), and the
-    change is from the output under the same attention of the whole text.
+    change is from the output under the same attention of the whole text. What is answered is `known` after.
     """
     name = _checked(model, road)
     own = distribution(model.decide(reading))
@@ -82,7 +84,10 @@ def leave_one_out(
     for texts, lefts in _plan(model, reading, ROADS[name]):
         some, columns = selected(reading, texts), slice(lefts.start, lefts.stop)
         remainder = ROADS[name].remainder(model, some, lefts)
-        change[texts, columns] = total_variation(distribution(remainder.own()), own[texts][:, None])
+        logits = remainder.own()
+        change[texts, columns] = total_variation(distribution(logits), own[texts][:, None])
+        if known is not None:
+            known.add_without(some, lefts, logits)
         if given is not None and of_given is not None and under is not None:
             units = some.mask.shape[1]
             logits = remainder.under(given.weights[texts][..., :units], given.scores[texts][..., :units])
