@@ -7,10 +7,8 @@ mean is for rankings and distances only.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, final
 
 import torch
@@ -18,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attentest.corpus.example import Example
+from attentest.foreign.causal import ask_likeliest, drawn_anew
 from attentest.foreign.editing import Call, watching
 from attentest.foreign.foreign_model import AbstractForeignModel, Variants
 from attentest.foreign.probe import longest_text, probe_of, tables_of
@@ -32,8 +31,8 @@ from attentest.foreign.roads import (
     roads_to_try,
 )
 from attentest.foreign.rows import Portions, units_of
-from attentest.foreign.split import TokenisedSplit, places_of
-from attentest.foreign.text import Frame, Layout
+from attentest.foreign.split import AbstractInput, PlainInput, TokenisedSplit
+from attentest.foreign.text import Layout
 from attentest.foreign.words import ROW, in_words
 from attentest.model.batch import Batch
 from attentest.model.constructions import TRANSFORMER
@@ -66,6 +65,8 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         words: bool = True,
         special_tokens: bool = False,
         origin: Origin | None = None,
+        written: AbstractInput | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         tables = tables_of(model)
         super().__init__(tables[0], tuple(labels))
@@ -73,17 +74,17 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         self._origin, self._width = origin, 0
         self.words, self.special_tokens = words, special_tokens
         self.tables, self.typed = tables, "token_type_ids" in tokenizer.model_input_names
-        self.frames = {pair: Frame.of(tokenizer, pair=pair) for pair in (False, True)}
-        if special_tokens and model.config.is_encoder_decoder:
+        self.written = written or PlainInput(tokenizer)
+        self.frames = self.written.frames
+        if special_tokens and (self.written.prompted or model.config.is_encoder_decoder):
             raise Refusal(
                 f"special tokens of a {family(model)} model as units",
-                got="a model whose decoder cannot go without them",
+                got="a prompt, or a model whose decoder cannot go without them",
                 needs="special_tokens=False",
                 way_out="What rests on them is then held as it is.",
             )
-        probe = probe_of(tokenizer, tables[0].num_embeddings, self.device)
-        laid = self.frames[False].lay_out(probe)
-        self.proof = proven(model, inputs_of(model, laid, typed=self.typed))
+        probe = self.written.probe(probe_of(tokenizer, tables[0].num_embeddings, self.device))
+        self.proof = proven(model, inputs_of(model, self.laid(probe), typed=self.typed))
         self.layer = _counted("layer", layer, len(self.proof.layers), family(model))
         self.head = None
         self.road: AbstractRoad = Whole(model, self.proof, self.layer, self.typed, self.tables)
@@ -92,9 +93,13 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
                 heads = self.read(probe).kept["row"].shape[1]
                 self.head = _counted("head", head, heads, family(model))
         self.road = self._settled(probe)
-        room = Room(longest_text(model, tokenizer), partial(places_of, tokenizer))
+        room = Room(longest_text(model, tokenizer), self.written.places)
         self._capabilities = Capabilities(
-            attention=self.in_words(ROW), kind=TRANSFORMER, layered=self, room=room
+            attention=self.in_words(ROW),
+            kind=None if self.written.prompted else TRANSFORMER,  # error rates are known of classifiers
+            layered=self,
+            room=room,
+            notes=tuple(notes),
         )
 
     @property
@@ -136,8 +141,7 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         """Other parameters as the library draws them; None of a construction, which learnt nothing."""
         if self._origin is not None:
             return None
-        fresh = type(self.transformer)(copy.deepcopy(self.transformer.config))
-        fresh = fresh.to(device=self.device, dtype=self.transformer.dtype)
+        fresh = drawn_anew(self.transformer).to(device=self.device, dtype=self.transformer.dtype)
         return self._around(fresh, self.layer, self.head)
 
     def _around(self, model: Any, layer: int, head: int | None) -> TransformerModel:
@@ -149,6 +153,8 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
             head=head,
             words=self.words,
             special_tokens=self.special_tokens,
+            written=self.written,
+            notes=self._capabilities.notes,
         )
 
     @property
@@ -159,15 +165,18 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
     def split(self, examples: Sequence[Example]) -> TokenisedSplit:
         """The examples as sub-words, to be read in batches; what the model cannot read is refused."""
         pair = bool(examples) and examples[0].query is not None
-        return TokenisedSplit(
+        split = TokenisedSplit(
             examples,
-            self.tokenizer,
+            self.written,
             self.labels,
             frame=self.frames[pair],
             words=self.words,
             marked=self.special_tokens,
             longest=longest_text(self.transformer, self.tokenizer),
         )
+        if self.written.asks_token:
+            ask_likeliest(split, self.frames[pair], self.transformer, self.device)
+        return split
 
     def read(
         self, batch: Batch, *, embeddings: Embedded | None = None, rng: torch.Generator | None = None
@@ -186,6 +195,7 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
             "types": laid.types,
             "present": laid.present,
             "token": laid.token,
+            "target": laid.target,
             "unit": unit,
             "deciding": deciding,
             "row": row,
