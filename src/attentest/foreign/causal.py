@@ -7,7 +7,6 @@ The logits are the model's own, of the tokens that matter alone where these are 
 from __future__ import annotations
 
 import copy
-import importlib
 from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -32,14 +31,13 @@ LastState = Float[Tensor, "batch 1 width"]
 class Reached(nn.Module):
     """Stands where a stack of layers stood, and hands on the states it has come to."""
 
-    def __init__(self, states: LastState) -> None:
+    def __init__(self, output: type, states: LastState) -> None:
         super().__init__()
-        self.states = states
+        self.output, self.states = output, states
 
     def forward(self, *_: Any, **__: Any) -> Any:
-        """The states, as the library's models return them: by name and as the first of several."""
-        outputs = importlib.import_module("transformers.modeling_outputs")
-        return outputs.BaseModelOutputWithPast(last_hidden_state=self.states)
+        """The states, in an output of the kind that the layers return."""
+        return self.output(last_hidden_state=self.states)
 
 
 @final
@@ -94,21 +92,31 @@ class NextToken(nn.Module):
         """The logits of the tokens that are scored, behind the last place."""
         base = getattr(self.causal, self.causal.base_model_prefix)
         more: dict[str, Any] = {} if position_ids is None else {"position_ids": position_ids}
-        states = base(input_ids=input_ids, attention_mask=attention_mask, use_cache=False, **more)[0]
+        output = base(input_ids=input_ids, attention_mask=attention_mask, use_cache=False, **more)
+        states = output.last_hidden_state
         last = states.shape[1] - 1 - attention_mask.flip(1).argmax(1)
         state = states.gather(1, last[:, None, None].expand(-1, -1, states.shape[2]))
-        found = self._head(state).forward(input_ids=input_ids, use_cache=False).logits[:, -1]
+        found = (
+            self._head(Reached(type(output), state))
+            .forward(input_ids=input_ids, use_cache=False)
+            .logits[:, -1]
+        )
         return at_least_single(found)
 
-    def _head(self, state: LastState) -> Any:
+    def _head(self, reached: Reached) -> Any:
         """The model without its layers: whatever it does to their states, caps of logits included."""
         head: Any = shallow_copy(self.causal)
-        head._modules[self.causal.base_model_prefix] = Reached(state)
+        head._modules[self.causal.base_model_prefix] = reached
         if self.tokens:
             output = self.causal.get_output_embeddings()
             name = next(name for name, module in self.causal.named_children() if module is output)
             head._modules[name] = SomeRows(output, self.tokens)
         return head
+
+    @property
+    def hf_device_map(self) -> Any:
+        """The model's own, where it has been placed on several devices."""
+        return getattr(self.causal, "hf_device_map", None)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -144,4 +152,5 @@ def ask_likeliest(split: TokenisedSplit, frame: Frame, model: NextToken, device:
             found = model.next_logits(laid.ids, laid.present.long()).argmax(1).tolist()
             for row, token in zip(rows, found, strict=True):
                 targets[row] = token if targets[row] is None else targets[row]
-    split.queries = [np.append(suffix, token) for suffix, token in zip(split.queries, targets, strict=True)]
+    asked = np.array(targets, dtype=np.int64)
+    split.queries = [np.append(suffix, token) for suffix, token in zip(split.queries, asked, strict=True)]

@@ -14,6 +14,7 @@ import torch
 
 from attentest.foreign.causal import NextToken
 from attentest.foreign.editing import library
+from attentest.foreign.placement import AUTO, TYPES, device_named, type_named
 from attentest.foreign.prompt import CLASSIFY, NEXT_LABELS, Prompt, check_labels, prompt_of
 from attentest.foreign.prompted import PromptedInput
 from attentest.foreign.saved_folder import KIND, check_saved, check_task, unreadable
@@ -29,16 +30,20 @@ def load_transformer(
     remote_code: bool = False,
     task: str = CLASSIFY,
     prompt: str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
     **choice: Any,
 ) -> TransformerModel:
     """The model in a folder, or with `network` under a name of the hub; `choice` is of its attention.
 
-    A classifier, or with a `task` a causal language model. Nothing is fetched and no code that came with the
+    A classifier, or with a `task` a causal language model; in single precision unless a `dtype` is named
+    ("auto": as it was saved). Nothing is fetched and no code that came with the
     model is run unless the caller says so.
     """
     transformers = library()
     check_saved(where, network=network, remote_code=remote_code, task=task)
     settings = {"local_files_only": Path(where).is_dir(), "trust_remote_code": remote_code}
+    where_to, numbers = device_named(device), AUTO if dtype == AUTO else type_named(dtype)
     kind = transformers.AutoModelForSequenceClassification
     if task != CLASSIFY:
         kind = transformers.AutoModelForCausalLM
@@ -47,7 +52,7 @@ def load_transformer(
         _check_kind(config.architectures, config, str(where), task)
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, **settings)
         model, about = kind.from_pretrained(
-            where, **settings, use_safetensors=True, dtype=torch.float32, output_loading_info=True
+            where, **settings, use_safetensors=True, dtype=numbers or torch.float32, output_loading_info=True
         )
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
         if isinstance(error, Refusal):
@@ -61,6 +66,8 @@ def load_transformer(
             needs="weights for every part: what is missing would be random",
             way_out="Fine-tune the model with its head and save it again.",
         )
+    if where_to is not None:
+        model = model.to(where_to)
     return adopt(model, tokenizer, labels=labels, task=task, prompt=prompt, **choice)
 
 
@@ -75,6 +82,7 @@ def adopt(
 ) -> TransformerModel:
     """A model and its tokenizer, in hand. The model is put into evaluation mode."""
     library()
+    around = prompt_of(task, prompt)
     config = getattr(model, "config", None)
     if config is None or not hasattr(model, "get_input_embeddings"):
         raise Refusal(
@@ -87,7 +95,6 @@ def adopt(
     _check_precision(model)
     _check_offsets(model, tokenizer, choice.get("words", True))
     _check_tokenizer(model, tokenizer, padded=task == CLASSIFY)
-    around = prompt_of(task, prompt)
     if around is None:
         return TransformerModel(model, tokenizer, _labels(config, labels), **choice)
     return causal_model(model, tokenizer, around, labels, choice)
@@ -121,7 +128,7 @@ def causal_model(
 
 
 def _check_kind(names: Sequence[str] | None, config: Any, where: str, task: str) -> None:
-    """A classifier of whole texts into two or more classes that exclude each other, or what its task needs."""
+    """A classifier of texts into two or more classes that exclude each other, or what its task needs."""
     name, wrong = (names or ["no class"])[0], None
     check_task(where, name, task)
     if task != CLASSIFY:
@@ -138,13 +145,13 @@ def _check_kind(names: Sequence[str] | None, config: Any, where: str, task: str)
 
 
 def _check_precision(model: Any) -> None:
-    """Changes of an output by a hundredth are measured: half precision would drown them in rounding."""
-    if model.dtype not in (torch.float32, torch.float64):
+    """Floating point numbers: those of single, double or half precision."""
+    if model.dtype not in TYPES.values():
         raise Refusal(
             f"a {model.config.model_type} model in {str(model.dtype).removeprefix('torch.')}",
-            got="numbers of half precision",
-            needs="single or double precision",
-            way_out="Hand over model.float(); what is loaded from a folder comes in single precision.",
+            got="numbers that are quantised, or of a type that is not known",
+            needs=f"one of {', '.join(TYPES)}",
+            way_out="Load it without quantisation: dtype='bfloat16' takes half of single's memory.",
         )
 
 

@@ -33,7 +33,10 @@ class Prompt:
         if self.template.count(TEXT) != 1:
             wrong = f"{self.template.count(TEXT)} times {TEXT}", f"{TEXT} once, where the text stands"
         elif self.template.count(QUERY) > 1 or -1 < second < at:
-            wrong = f"{QUERY} twice or before {TEXT}", f"{QUERY}, the second text, at most once, behind {TEXT}"
+            wrong = (
+                f"{QUERY} twice or before {TEXT}",
+                f"{QUERY}, the second text, at most once, behind {TEXT}",
+            )
         elif not self.asks_token and self.template != self.template.rstrip(" \t"):
             wrong = "a blank at its end", "no blank there: tokenizers join it with the word that comes next"
         if wrong:
@@ -62,7 +65,9 @@ class Prompt:
             got, needs = f"{given} texts with a second text", f"a place for it: {QUERY}"
         else:
             return
-        way_out = f"Name the column of second texts (query='...') if the prompt has {QUERY}, else leave it out."
+        way_out = (
+            f"Name the column of second texts (query='...') if the prompt has {QUERY}, else leave it out."
+        )
         raise Refusal(f"prompt={self.template!r}", got=got, needs=needs, way_out=way_out)
 
 

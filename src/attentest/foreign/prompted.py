@@ -26,7 +26,7 @@ from attentest.refusal import Refusal
 
 @final
 class PromptedInput(AbstractInput):
-    """A prompt and a tokenizer: how each text stands in the prompt, and which tokens its labels begin with."""
+    """A prompt and a tokenizer: how a text stands in the prompt, and with which tokens labels begin."""
 
     prompted = True
 
@@ -41,7 +41,8 @@ class PromptedInput(AbstractInput):
         self.tokenizer, self.prompt = tokenizer, prompt
         second = (PROBE,) if QUERY in prompt.template else None
         self.probed = Example(id="probe", tokens=(PROBE,), label="", query=second)
-        alone, whole = self._ids(prompt.before)[0], self._ids(self._written(self.probed))[0]
+        # A blank before the text is joined with some words and with others not: it is the word's.
+        alone, whole = self._ids(prompt.before.rstrip(" "))[0], self._ids(self._written(self.probed))[0]
         shared = next((n for n, pair in enumerate(zip(alone, whole)) if pair[0] != pair[1]), len(alone))  # noqa: B905
         before = tuple(alone[:shared])
         padding = tokenizer.pad_token_id
@@ -63,7 +64,7 @@ class PromptedInput(AbstractInput):
         self.prompt.check(examples)
 
     def probe(self, batch: Batch) -> Batch:
-        """Behind every text the end of the prompt, and of each text its first token as the one asked about."""
+        """Behind every text the end of the prompt, and its own first token as the one asked about."""
         ids = torch.tensor(self.encode(self.probed, words=False).query, dtype=torch.long)
         query = ids.to(batch.tokens.device).expand(len(batch), -1)
         if self.asks_token:
@@ -127,7 +128,7 @@ class PromptedInput(AbstractInput):
                     got=f"the same first token ({piece!r})",
                     needs="a first token of its own for each. The tokens behind it would be decided at other"
                     " positions, by other rows of attention than the one that is asked about",
-                    way_out=f"Choose labels that begin differently, with a blank before each, as in {EXAMPLE}.",
+                    way_out=f"Choose labels that begin differently, as in {EXAMPLE}.",
                 )
 
     def _written(self, example: Example) -> str:

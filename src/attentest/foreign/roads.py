@@ -23,6 +23,7 @@ from attentest.foreign.editing import WATCH, Call, Edit, Maps, Sums, watching
 from attentest.foreign.proof import Proof
 from attentest.foreign.remainder import entering, remainder, stack_of
 from attentest.foreign.text import Layout
+from attentest.model.precision import at_least_single
 from attentest.model.seam import Reading
 from attentest.refusal import Refusal
 from attentest.shapes import Embedded
@@ -132,7 +133,8 @@ class AbstractRoad(ABC):
     def logits(self, reading: TransformerReading, rows: Rows) -> Answers:
         """The answer to every variant."""
         at_once = max(1, FLOATS // (len(rows) * self.floats(reading)))
-        return torch.cat([self.some(reading, part) for part in rows.split(at_once, dim=1)], dim=1)
+        answers = [self.some(reading, part) for part in rows.split(at_once, dim=1)]
+        return at_least_single(torch.cat(answers, dim=1).to(rows.device))
 
     def floats(self, reading: TransformerReading) -> int:
         """About as many numbers as one variant of one text holds at a time."""
@@ -157,8 +159,8 @@ def _placed(reading: TransformerReading, rows: Rows, number: int) -> Edit:
         if call.number != number:
             return None
         query = torch.arange(call.weights.shape[2], device=flat.device)
-        here = (query == deciding[:, None])[:, None, :, None]
-        return torch.where(here, flat[:, :, None].to(call.weights.dtype), call.weights)
+        here = (query == deciding[:, None])[:, None, :, None].to(call.weights.device)
+        return torch.where(here, flat[:, :, None].to(call.weights), call.weights)
 
     return placed
 
@@ -172,7 +174,10 @@ class Whole(AbstractRoad):
     def some(self, reading: TransformerReading, rows: Rows) -> Answers:
         """The whole model, as often as there are variants."""
         count = rows.shape[1]
-        laid, embeddings = reading.laid.repeated(count), reading.base.embeddings.repeat_interleave(count, dim=0)
+        laid, embeddings = (
+            reading.laid.repeated(count),
+            reading.base.embeddings.repeat_interleave(count, dim=0),
+        )
         edit = _placed(reading, rows, self.proof.layers[self.layer])
         with watching(self.model, edit, self.proof.road) as watch, looked_up(self.tables, laid, embeddings):
             logits = self.model(**inputs_of(self.model, laid, typed=self.typed)).logits
@@ -228,7 +233,7 @@ class LastRow(AbstractRemaining):
         sums = sums.flatten(0, 1)[:, None].contiguous()
 
         def brought(call: Call) -> tuple[Sums, Maps]:
-            return sums, call.weights
+            return sums.to(call.weights.device), call.weights
 
         at = deciding[..., None].expand(-1, -1, reading.entered.shape[2])
         states = reading.entered.gather(1, at).repeat_interleave(count, dim=0)
