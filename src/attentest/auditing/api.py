@@ -188,7 +188,7 @@ def audit(
     chosen: Chosen | None = None
     if best:
         subject, examples, chosen = best_row(subject, best, examples, texts or check_budget(budget).texts)
-    found = audited(subject, examples, budget, watcher, seed=seed, texts=texts)
+    found = audited(subject, examples, budget, watcher, seed=seed, texts=texts, batch_size=batch_size)
     settings = {"budget": budget, "texts": texts, "seed": seed, "too_long": too_long, "attention": attention}
     settings |= {"task": task, "prompt": prompt, "mark": mark, "device": str(subject.device), "dtype": dtype}
     return AuditResult(
