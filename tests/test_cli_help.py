@@ -1,11 +1,11 @@
 """What a person sees who asks the command line for help: its version, and an example of each command."""
 
 import shlex
+from importlib.metadata import version
 
 import pytest
 import typer
 
-from attentest import __version__
 from attentest.cli.examples import EXAMPLES, show_examples
 from attentest.cli.main import app, run
 
@@ -14,7 +14,7 @@ COMMAND = typer.main.get_command(app)
 
 def test_the_version_is_printed_alone(capsys):
     assert run(["--version"]) == 0
-    assert capsys.readouterr().out == f"attentest {__version__}\n"
+    assert capsys.readouterr().out == f"attentest {version('attentest')}\n"
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import sys
+from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from attentest import __version__
 from attentest.cli.audit import audit
 from attentest.cli.corpora import corpora
 from attentest.cli.examples import show_examples
@@ -39,7 +39,7 @@ app = typer.Typer(
 
 def _say_version(asked: bool) -> bool:
     if asked:
-        print(f"attentest {__version__}")
+        print(f"attentest {installed('attentest')}")
         raise typer.Exit()
     return asked
 
