@@ -14,7 +14,6 @@ from attentest.cli.spelling import in_options
 
 
 def audit(
-    context: typer.Context,
     model: Annotated[str, typer.Argument(help="A model's folder, a name on the hub, or module:factory.")],
     data: Annotated[Path, typer.Option(help="A table of texts: CSV, TSV, JSON Lines or Parquet.")],
     text: Annotated[
@@ -67,6 +66,7 @@ def audit(
     as_json: JsonOption = False,
 ) -> None:
     """Is this model's attention an explanation? Evidence, criterion by criterion."""
+    again = command_again(audit, locals())
     named: dict[str, Any] = {"kind": attention, "layer": _place("layer", layer), "head": _place("head", head)}
     chosen = {name: value for name, value in named.items() if value is not None}
     chosen |= {"words": False} if sub_words else {}
@@ -77,7 +77,7 @@ def audit(
     with in_options():
         of_model = {**trust, "labels": labels, "include_text": not no_text}
         result = _audited(model, data, out or [], words, {**columns, "lower": lower}, of_model, chosen)
-        result = replace(result, command=command_again(context))
+        result = replace(result, command=again)
         written = [str(result.save(each)) for each in out or []]
     print_document({**result.document, "out": written}, as_json, show_audit)
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any, Final
 
-import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 STYLES: Final = {"supported": "green", "not supported": "red", "undecided": "yellow"}
 WIDEST = 100  # columns: longer lines are hard to read
-NOT_AGAIN: Final = ("as_json",)  # options that say nothing of what is measured
+POSITIONAL: Final = ("model",)
+NOT_AGAIN: Final = ("as_json",)  # what says nothing of what is measured
 
 
 def show_audit(document: dict[str, Any], console: Console) -> None:
@@ -60,16 +61,15 @@ def _about(document: dict[str, Any]) -> Iterator[str]:
         yield f"{left} {were} not measured; the page and --json say why."
 
 
-def command_again(context: typer.Context) -> str:
-    """The command with the options that were given; files and folders by their own names."""
-    words = ["attentest", str(context.info_name)]
-    for parameter in context.command.params:
-        value = context.params.get(str(parameter.name))
-        if parameter.name in NOT_AGAIN or value in (None, [], (), parameter.default):
+def command_again(command: Callable[..., None], asked: Mapping[str, Any]) -> str:
+    """The command with the arguments that are not its defaults; files and folders by their own names."""
+    words = ["attentest", command.__name__]
+    for name, parameter in signature(command).parameters.items():
+        value = asked[name]
+        if name in NOT_AGAIN or value in (None, [], parameter.default):
             continue
-        option = max(parameter.opts, key=len) if parameter.param_type_name == "option" else ""
-        for one in value if isinstance(value, list | tuple) else [value]:
-            words += [option] if option else []
+        for one in value if isinstance(value, list) else [value]:
+            words += [] if name in POSITIONAL else [f"--{name.replace('_', '-')}"]
             words += [] if one is True else [_without_folder(one)]
     return shlex.join(words)
 

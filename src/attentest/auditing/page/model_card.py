@@ -52,7 +52,7 @@ def model_card(document: Document) -> str:
 
 def escaped(text: str) -> str:
     """Text that cannot end a table's cell or begin a tag, a link or a list."""
-    flat = " ".join(harmless(text).split())
+    flat = harmless(" ".join(text.split()))
     return "".join(f"\\{sign}" if sign in "\\|<>[]`*_#" else sign for sign in flat)
 
 
