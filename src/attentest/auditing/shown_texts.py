@@ -137,7 +137,7 @@ def _importances(model: Model, subject: Subject, row: int) -> tuple[Importances,
     if answered_by is None:
         return own, own.weights[0]
     with torch.no_grad():
-        return own, model.read(batch).weights[0].cpu().numpy()
+        return own, model.read(batch).weights[0].double().cpu().numpy()
 
 
 def _shares(sizes: np.ndarray) -> tuple[float, ...]:
