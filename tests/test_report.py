@@ -151,7 +151,7 @@ def rows_of(page, kind):
 def test_there_is_a_page_for_every_grid_point_and_an_overview(whole):
     _, _, files = whole
     assert set(pages(files)) == {
-        *("index.html", "compare.html", "calibration.html", "catalogue.html"),
+        *("index.html", "texts.html", "compare.html", "calibration.html", "catalogue.html", "about.html"),
         *(f"{page}mine-{name}-additive.html" for page in ("", "explore-") for name in ("bilstm", "average")),
         *(f"study-{name}.html" for name in PAPERS),
     }

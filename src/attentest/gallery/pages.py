@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+from markupsafe import Markup
+
+from attentest.charts.forest import ForestLine
 from attentest.compare.formats import Table
 from attentest.compare.points import GridPoint
 from attentest.compare.stored import StoredCorpus, StoredFinding
@@ -79,6 +82,22 @@ class ExplorerPage:
     texts: int
     missing: str  # why nothing can be shown; empty where something is
     commands: Sequence[str]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TextsPage:
+    """Where the texts of each model are, with what tells models apart."""
+
+    rows: Sequence[tuple[GridPoint, str, ExplorerPage]]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AboutPage:
+    """How to read the pages."""
+
+    version: str
 
 
 @final
@@ -165,6 +184,15 @@ class CorpusOverview:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class ForestRow:
+    """One line of a forest plot: its numbers and its drawing, which is SVG."""
+
+    line: ForestLine
+    drawn: Markup
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class ClaimTable:
     """One claim: its words and rules, and its verdicts by corpus and model."""
 
@@ -174,6 +202,7 @@ class ClaimTable:
     supported_if: str
     refuted_if: str
     provided: str  # what it takes for granted, if anything
+    lines: Sequence[ForestRow]  # its statistic at the first grid points
     models: Sequence[str]
     corpora: Mapping[str, Mapping[str, Sequence[Judged]]]
     counts: Mapping[str, int]
@@ -222,6 +251,7 @@ class StudyPage:
 
     study: Study
     file: str
+    ran: bool  # in this store; papers that were never run here stand apart
     claims: Sequence[ClaimTable]
     claim_files: Sequence[str]
     comparison: Mapping[str, Any] | None
@@ -231,6 +261,11 @@ class StudyPage:
     pictures: Sequence[Picture]  # of all models together
     figures: Sequence[FigureTable]  # of each model, side by side
     texts: Sequence[tuple[Drawn, Sequence[str]]]  # the paper's own texts under several attentions, by corpus
+
+    @property
+    def corpora(self) -> Sequence[str]:
+        """The corpora of its grid, without their parameters."""
+        return list(dict.fromkeys(name.partition("(")[0] for name in self.study.grid.corpus))
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -246,8 +281,39 @@ class StudyPage:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class PlayText:
+    """A text under several weightings, as HTML."""
+
+    id: str
+    text: str
+    label: str
+    predicted: str
+    html: Markup
+    decisive: Sequence[str]  # the words that the corpus marks as what decides; empty where nobody knows
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LeadAnswer:
+    """What the study that comes first says: a sentence, a line for each test, some texts."""
+
+    study: StudyPage | None  # None where no study asks for what the store holds
+    where: str
+    says: str
+    point: GridPoint  # the model of the picture and of the texts
+    models: int
+    model: str  # the key of the model of the texts; empty where the store does not know it
+    lines: Sequence[ForestRow]
+    texts: Sequence[PlayText]
+    missing: str  # why there are no texts; empty where there are
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class IndexPage:
-    """The overview of a store."""
+    """The first page of a store."""
+
+    lead: LeadAnswer | None
 
     measures: Sequence[str]
     corpora: Sequence[CorpusOverview]
