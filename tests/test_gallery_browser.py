@@ -416,7 +416,7 @@ def test_words_stand_out_from_their_ground(browser, site, scheme):
 def test_one_file_does_what_the_folder_does(seen):
     page = seen.go("", file="one.html")
     page.locator("table.grid").wait_for()
-    expect(page).to_have_title("attentest: overview")
+    expect(page).to_have_title("Does attention explain?")
     page.locator(".here table.overview a").first.click()
     page.wait_for_url(re.compile(r"page=mine-average-additive.html"))
     page.locator(".here").get_by_text("Explore its texts").click()

@@ -540,7 +540,7 @@ def test_claims_are_judged_as_findings_say_and_shown_on_both_pages(store, tmp_pa
     [table] = [t for t in page.iter("table") if "average" in words(t) and "bilstm" not in words(t)]
     assert words(table).endswith("mine supported")
     [article] = [one for one in page.iter("article") if table in one.iter("table")]
-    assert "supported of 1 grid point supported at 1." in words(article)
+    assert "supported (of 1 grid point supported at 1)" in words(article)
     # The verdict over all grid points comes before the table of them.
     [whole] = [p for p in article.iter("p") if p.get("class") == "overall"]
     order = list(article.iter())
@@ -657,7 +657,7 @@ def test_the_command_writes_the_pages_and_says_where(few, tmp_path, capsys, undr
     assert run([*words_, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (
-        said["pages"] == 6 + len(PAPERS)
+        said["pages"] == 8 + len(PAPERS)
         and said["figures"] == len(list((tmp_path / "pages" / "figures").iterdir()))
         and said["out"] == str(tmp_path / "pages")
     )

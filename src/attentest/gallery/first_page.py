@@ -17,7 +17,8 @@ from attentest.compare.verdicts import asks_for
 from attentest.gallery.answer import answer, forest_lines
 from attentest.gallery.examples import Effects, Examples, examples
 from attentest.gallery.heatmaps import strip_html
-from attentest.gallery.pages import ForestRow, LeadAnswer, PlayText, StudyPage
+from attentest.gallery.index_page import LeadAnswer, PlayText
+from attentest.gallery.pages import ForestRow, StudyPage
 from attentest.gallery.rows import PointRows
 from attentest.notebook import harmless, number
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from attentest.charts.forest import ForestLine
 from attentest.compare.formats import Table
 from attentest.compare.points import GridPoint
-from attentest.compare.stored import StoredCorpus, StoredFinding
+from attentest.compare.stored import StoredFinding
 from attentest.compare.verdicts import Judged
 from attentest.gallery.lines import Line, Lines
 from attentest.gallery.pictures import Picture
@@ -162,28 +162,6 @@ class CataloguePage:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ModelRow:
-    """One grid point in the overview of its corpus."""
-
-    point: GridPoint
-    differs: str
-    numbers: Sequence[Line | None]
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class CorpusOverview:
-    """The models of one corpus and their main numbers."""
-
-    name: str
-    anchor: str
-    stored: StoredCorpus | None
-    models: Sequence[ModelRow]
-    picture: str
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
 class ForestRow:
     """One line of a forest plot: its numbers and its drawing, which is SVG."""
 
@@ -277,47 +255,3 @@ class StudyPage:
     def judged(self) -> int:
         """How many verdicts at single grid points there are."""
         return sum(sum(claim.counts.values()) for claim in self.claims)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class PlayText:
-    """A text under several weightings, as HTML."""
-
-    id: str
-    text: str
-    label: str
-    predicted: str
-    html: Markup
-    decisive: Sequence[str]  # the words that the corpus marks as what decides; empty where nobody knows
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class LeadAnswer:
-    """What the study that comes first says: a sentence, a line for each test, some texts."""
-
-    study: StudyPage | None  # None where no study asks for what the store holds
-    where: str
-    says: str
-    point: GridPoint  # the model of the picture and of the texts
-    models: int
-    model: str  # the key of the model of the texts; empty where the store does not know it
-    lines: Sequence[ForestRow]
-    texts: Sequence[PlayText]
-    missing: str  # why there are no texts; empty where there are
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class IndexPage:
-    """The first page of a store."""
-
-    lead: LeadAnswer | None
-
-    measures: Sequence[str]
-    corpora: Sequence[CorpusOverview]
-    studies: Sequence[StudyPage]
-    points: int
-    version: str
-    shard: str  # the script with every number, for the view one arranges

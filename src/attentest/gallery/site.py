@@ -31,16 +31,14 @@ from attentest.gallery.explorer import corpus_words, explorer
 from attentest.gallery.extra import no_findings
 from attentest.gallery.first_page import lead
 from attentest.gallery.heatmaps import HEATMAP_CSS, LEVELS
+from attentest.gallery.index_page import CorpusOverview, IndexPage, ModelRow
 from attentest.gallery.lines import columns, main_line
 from attentest.gallery.missing import failed
 from attentest.gallery.numbers import numbers
 from attentest.gallery.pages import (
     AboutPage,
     ComparePage,
-    CorpusOverview,
     ExplorerPage,
-    IndexPage,
-    ModelRow,
     TextsPage,
 )
 from attentest.gallery.rows import PointRows
