@@ -9,6 +9,7 @@ import torch
 
 from attentest.auditing.means import DRAWN, ERASED, EXPLAINERS, MARKED
 from attentest.evidence.concordance import count_on
+from attentest.evidence.importances.catalogue import explain
 from attentest.evidence.importances.faithfulness import faithfulness, random_scores
 from attentest.evidence.importances.nested_integration import integrated_to
 from attentest.evidence.importances.presence import changes_without
@@ -46,7 +47,14 @@ def agreed(subject: Subject, precision: Precision, rng: torch.Generator) -> Iter
             drawn = sampled(model, own, precision, rng=rng, known=subject.known)
             along = integrated_to(model, own, precision)
             left = changes_without(model, own, known=subject.known)
-        found = dict(zip(EXPLAINERS, (left, along.values, drawn.shapley, drawn.lime), strict=True))
+            found = {
+                "leave-one-out": left,
+                "integrated-gradients": along.values,
+                "shapley": drawn.shapley,
+                "lime": drawn.lime,
+            }
+            others = [name for name in EXPLAINERS if name not in found]
+            found |= explain(model, own, rng=rng, names=others) if others else {}
         weights, lengths = reading.weights.cpu().numpy(), reading.mask.sum(1).cpu().numpy()
         count = count_on(reading.weights.device)
         sizes = {name: each.detach().abs().to(reading.weights).cpu().numpy() for name, each in found.items()}

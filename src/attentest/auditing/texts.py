@@ -14,6 +14,7 @@ from attentest.corpus.tables.forms import Columns, columns_of
 from attentest.corpus.tables.guessing import column_of, guessed
 from attentest.corpus.tables.table import table_digest
 from attentest.corpus.tables.words_for_nothing import REFUSE, is_missing
+from attentest.foreign.prompt import split_at
 from attentest.refusal import Refusal
 
 
@@ -57,7 +58,7 @@ def given_texts(
 
 
 def _about(form: str, name: str | None) -> dict[str, Any]:
-    return {"form": form, "name": name, "columns": {}, "sha256": None}
+    return {"form": form, "name": name, "file": None, "columns": {}, "sha256": None}
 
 
 def _one_pass(data: Any) -> bool:
@@ -103,7 +104,12 @@ def _of_columns(
     left_out = f"{table.dropped} rows were left out, whose label reads as none." if table.dropped else None
     return GivenTexts(
         tuple(as_given(document, preparation) for document in documents),
-        {"form": held.form, "name": held.name, "columns": columns, "sha256": table_digest(table)},
+        {
+            **_about(held.form, held.name),
+            "file": None if held.path is None else held.path.name,
+            "columns": columns,
+            "sha256": table_digest(table),
+        },
         tuple(note for note in (*notes, doubt, about_ids, left_out) if note),
         None if named["label"] else columns.get("label"),
         held.class_names.get(columns.get("label", ""), ()),
@@ -171,6 +177,13 @@ def fitted(given: GivenTexts, labels: Sequence[str]) -> GivenTexts:
         examples=_relabelled(given.examples, dict.fromkeys(found, UNLABELLED)),
         notes=(*given.notes, note),
     )
+
+
+def marked_texts(given: GivenTexts, mark: str | None) -> GivenTexts:
+    """Each text up to its mark, and behind it what follows; without a mark they stay whole."""
+    if mark is None:
+        return given
+    return replace(given, examples=tuple(split_at(example, mark) for example in given.examples))
 
 
 def _renamed(

@@ -18,9 +18,10 @@ from attentest.gallery.writing import write
 from attentest.refusal import Refusal
 from attentest.store.cell import canonical
 from attentest.store.descriptions import ORIGIN, Description, describe, origin
-from attentest.store.findings_file import ROW, CellRows, encode
-from attentest.store.importing import AXES, COLUMNS, checksum
+from attentest.store.findings_file import COLUMNS, ROW, CellRows, encode
+from attentest.store.importing import AXES, checksum
 from attentest.store.store import Store
+from attentest.store.studies import name_or_path
 from attentest.studies.recipe import load_study
 
 Watch = Callable[[int, int], None]  # how many findings are ready, of how many
@@ -42,7 +43,7 @@ def export_findings(
     Of findings that differ in nothing but seeds and versions pages show the newest, so that is exported.
     """
     stored = Stored(Store(store_url).existing())
-    recipe = None if study is None else load_study(study)
+    recipe = None if study is None else load_study(name_or_path(stored.store, study))
     asked = [finding for finding in stored.every if recipe is None or asks_for(recipe, finding)]
     left_out = {finding.cell.key: why for finding in asked if (why := _unfit(finding))}
     chosen = sorted((f for f in asked if f.cell.key not in left_out), key=_order)
@@ -72,7 +73,7 @@ def export_findings(
 
 def _unfit(finding: StoredFinding) -> str:
     """Why the finding stays here."""
-    cell, table = finding.cell, finding.table
+    cell, table = finding.cell, finding.whole_table
     if cell.config["experiment"] in OF_SINGLE_TEXTS:
         return "it is about single texts, and their ids are not exported"
     by_seed = all(SEED.fullmatch(role) for role in cell.inputs)
@@ -102,7 +103,7 @@ class _Exporter:
 
     def rows(self, finding: StoredFinding) -> CellRows:
         """The finding cell as rows of the file."""
-        cell, table = finding.cell, finding.table
+        cell, table = finding.cell, finding.whole_table
         seeds = sorted(int(role.removeprefix("seed ")) for role in cell.inputs)
         estimates, reason = seed_estimates(finding, seeds)
         named = zip(table["measure"], table["group"], strict=True)
