@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
+from attentest.cli.audited import command_again, show_audit
 from attentest.cli.shared import JsonOption, print_document
 from attentest.cli.spelling import in_options
 
@@ -73,9 +74,13 @@ def audit(
     remote_code: Annotated[
         bool, typer.Option("--remote-code", help="Let code run that comes with the model.")
     ] = False,
+    no_text: Annotated[
+        bool, typer.Option("--no-text", help="Leave the texts out of the page and the JSON.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Is this model's attention an explanation? Evidence, criterion by criterion."""
+    again = command_again(audit, locals())
     named: dict[str, Any] = {"kind": attention, "layer": _place("layer", layer), "head": _place("head", head)}
     chosen = {name: value for name, value in named.items() if value is not None}
     chosen |= {"words": False} if sub_words else {}
@@ -86,11 +91,11 @@ def audit(
     columns = {"text": text, "label": label, "query": query, "rationale": rationale}
     trust = {"network": network, "remote_code": remote_code}
     with in_options():
-        result = _audited(
-            model, data, out or [], words, {**columns, "lower": lower}, {**trust, "labels": labels}, chosen
-        )
+        of_model = {**trust, "labels": labels, "include_text": not no_text}
+        result = _audited(model, data, out or [], words, {**columns, "lower": lower}, of_model, chosen)
+        result = replace(result, command=again)
         written = [str(result.save(each)) for each in out or []]
-    print_document({**result.document, "out": written}, as_json, _show)
+    print_document({**result.document, "out": written}, as_json, show_audit)
 
 
 def _audited(
@@ -144,22 +149,3 @@ def _place(what: str, written: str | None) -> int | str | None:
             needs="a number, or best",
             way_out=f"The first {what} is 0, the last -1.",
         ) from None
-
-
-def _show(document: dict[str, Any], console: Console) -> None:
-    """The sentences, what is not there, and where the rest is."""
-    from attentest.terminal.tables import plain_table
-
-    about = f"{document['model']}: {document['attention']}"
-    console.print(about, markup=False, highlight=False, emoji=False)  # module:factory: is no emoji
-    console.print(f"{document['texts']} of {document['of']} texts, budget {document['budget']}")
-    told = [*document["notes"], document["scope"]]
-    told += [document["chosen"]["sentence"]] if document["chosen"] else []
-    for one in document["criteria"]:
-        told += [f"{one['asks']} ({one['question']})", f"  {one['sentence']}", f"  {one['rates']}"]
-    for sentence in told:
-        console.print(sentence, markup=False, highlight=False)
-    console.print(plain_table(("not measured", "why"), list(document["left_out"].items())))
-    where = ", ".join(document["out"])
-    said = f"All of it: {where}" if where else "--out audit.html writes all of it."
-    console.print(said, markup=False, highlight=False)
