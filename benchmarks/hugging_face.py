@@ -48,7 +48,7 @@ def bert_sized() -> TransformerModel:
 
 
 def causal_row() -> Row:
-    """A middle layer of a Llama of 12 layers: one position on kept keys, beside the model from the beginning."""
+    """A middle layer of a Llama of 12 layers: one position on kept keys, beside the whole model."""
     transformers, tokenizer = importlib.import_module("transformers"), word_tokenizer()
     sizes = {"hidden_size": 256, "num_hidden_layers": 12, "num_attention_heads": 8, "intermediate_size": 1024}
     torch.manual_seed(0)
