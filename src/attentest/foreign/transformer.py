@@ -20,8 +20,9 @@ from attentest.foreign.causal import ask_likeliest, drawn_anew
 from attentest.foreign.editing import Call, Enough, watching
 from attentest.foreign.foreign_model import AbstractForeignModel, Variants
 from attentest.foreign.placement import is_spread, rounding
+from attentest.foreign.position import Above, OnePosition, roads_to_try
 from attentest.foreign.probe import counted, longest_text, probe_of, single_look_up, tables_of
-from attentest.foreign.proof import family, proven
+from attentest.foreign.proof import check_finite, family, proven
 from attentest.foreign.remainder import overheard, stack_of
 from attentest.foreign.roads import (
     AbstractRoad,
@@ -29,7 +30,6 @@ from attentest.foreign.roads import (
     Whole,
     inputs_of,
     looked_up,
-    roads_to_try,
 )
 from attentest.foreign.rows import Portions, brought, units_of
 from attentest.foreign.split import AbstractInput, PlainInput, TokenisedSplit
@@ -189,7 +189,7 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         laid = self.laid(batch)
         unit, mask = units_of(batch, laid)
         deciding = self.proof.deciding(laid.present)
-        row, entered, carried = self._pass(laid, embeddings, deciding)
+        row, entered, carried, above = self._pass(laid, embeddings, deciding)
         portions = Portions.of(row, unit, mask.shape[1])
         weights = portions.weights if self.head is None else portions.weights[:, self.head]
         kept = {
@@ -203,6 +203,7 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
             "row": row,
             "entered": entered,
             "carried": carried,
+            **({} if above is None else vars(above)),
         }
         return Reading(
             batch=batch,
@@ -228,20 +229,29 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         heads = torch.arange(row.shape[1], device=row.device)
         chosen = heads >= 0 if self.head is None else heads == self.head
         given = weights if self.head is None else weights[:, :, None].expand(-1, -1, len(heads), -1)
-        return self.road.logits(kept, portions.rows(given, chosen))
+        logits = self.road.logits(kept, portions.rows(given, chosen))
+        if not held:
+            check_finite(logits, self.transformer)
+        return logits
 
     def laid(self, batch: Batch) -> Layout:
         """The batch as the model reads it, marks and padding included."""
         frame = self.frames[batch.query is not None]
         return (frame.opened() if self.special_tokens else frame).lay_out(batch)
 
-    def _pass(self, laid: Layout, embeddings: Embedded, deciding: Tensor) -> tuple[Tensor, Any, Any]:
-        """The deciding row, the states before its layer, and the values it weighs; then the pass ends."""
-        number, kept = self.proof.layers[self.layer], list[Call]()
+    def _pass(
+        self, laid: Layout, embeddings: Embedded, deciding: Tensor
+    ) -> tuple[Tensor, Any, Any, Above | None]:
+        """The deciding row, the states before its layer, the values it weighs, and what layers above see."""
+        number, kept, above = self.proof.layers[self.layer], list[Call](), list[Call]()
+        last = len(self.proof.paths) - 1 if isinstance(self.road, OnePosition) else number
 
         def keep(call: Call) -> None:
             if call.number == number:
                 kept.append(call)
+            elif call.number > number:
+                above.append(call)
+            if call.number == last:
                 raise Enough
 
         stack = None if isinstance(self.road, Whole) else stack_of(self.transformer, self.proof.paths[number])
@@ -251,13 +261,13 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
             overheard(self.transformer, stack, self.layer) as states,
         ):
             self.transformer(**inputs_of(self.transformer, laid, typed=self.typed))
-        self.proof.check(watch, number + 1)
+        self.proof.check(watch, last + 1)
         maps, carried = kept[0].weights, kept[0].values
         at = deciding[:, None, None, None].expand(-1, maps.shape[1], 1, maps.shape[3])
         if carried is not None:
             carried = carried.repeat_interleave(maps.shape[1] // carried.shape[1], dim=1).to(self.device)
         row = at_least_single(maps.gather(2, at)[:, :, 0]).to(self.device)
-        return row, states[0].to(self.device) if states else None, carried
+        return row, states[0].to(self.device) if states else None, carried, Above.of(above, deciding)
 
     @torch.no_grad()
     def _settled(self, probe: Batch) -> AbstractRoad:
