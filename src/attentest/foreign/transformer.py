@@ -243,14 +243,12 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         self, laid: Layout, embeddings: Embedded, deciding: Tensor
     ) -> tuple[Tensor, Any, Any, Above | None]:
         """The deciding row, the states before its layer, the values it weighs, and what layers above see."""
-        number, kept, above = self.proof.layers[self.layer], list[Call](), list[Call]()
+        number, seen = self.proof.layers[self.layer], list[Call]()
         last = len(self.proof.paths) - 1 if isinstance(self.road, OnePosition) else number
 
         def keep(call: Call) -> None:
-            if call.number == number:
-                kept.append(call)
-            elif call.number > number:
-                above.append(call)
+            if call.number >= number:
+                seen.append(call)
             if call.number == last:
                 raise Enough
 
@@ -262,12 +260,12 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         ):
             self.transformer(**inputs_of(self.transformer, laid, typed=self.typed))
         self.proof.check(watch, last + 1)
-        maps, carried = kept[0].weights, kept[0].values
+        maps, carried = seen[0].weights, seen[0].values
         at = deciding[:, None, None, None].expand(-1, maps.shape[1], 1, maps.shape[3])
         if carried is not None:
             carried = carried.repeat_interleave(maps.shape[1] // carried.shape[1], dim=1).to(self.device)
         row = at_least_single(maps.gather(2, at)[:, :, 0]).to(self.device)
-        return row, states[0].to(self.device) if states else None, carried, Above.of(above, deciding)
+        return row, states[0].to(self.device) if states else None, carried, Above.of(seen[1:], deciding)
 
     @torch.no_grad()
     def _settled(self, probe: Batch) -> AbstractRoad:

@@ -107,8 +107,8 @@ def sampled(
         counted = torch.cat([counted, active[:, None].expand(-1, wanted)], dim=1)
         drawn = drawn + wanted * active
         wanted = min(int(drawn.max()), precision.most - int(drawn.max())) or wanted
-    found = (without_lone_units(each.values.to(reading.embeddings), reading) for each in (lime, shapley))
-    return Sampled(*found, drawn, error)
+    one, other = (without_lone_units(each.values.to(reading.embeddings), reading) for each in (lime, shapley))
+    return Sampled(one, other, drawn, error)
 
 
 def certain_pairs(mask: Bool[Tensor, "batch unit"]) -> tuple[Pairs, PerPair]:
