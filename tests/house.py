@@ -57,6 +57,8 @@ MAY_IMPORT = {
     "terminal": {"bench.engine", "compare", "gallery", "statistics", "store"},
     "auditing.page": {"gallery"},
     "auditing.api": {"auditing", "auditing.page", "claims", "model"},
+    "inspection": {"corpus", "evidence", "gallery", "model", "statistics"},
+    "inspection.api": {"auditing", "corpus", "evidence", "inspection", "model"},
     "live": {"bench", "corpus", "evidence", "experiments", "model", "store"},
     "web": {"store"},
     "cli": {
@@ -64,7 +66,7 @@ MAY_IMPORT = {
         *("store", "terminal", "web"),
     },
     "__main__": {"cli"},
-    "__init__": {"auditing.api", "bench", "corpus", "model.training"},
+    "__init__": {"auditing.api", "bench", "corpus", "inspection.api", "model.training"},
 }
 
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from attentest.corpus.example import Example
 from attentest.foreign.editing import Call, watching
 from attentest.foreign.foreign_model import AbstractForeignModel, Variants
+from attentest.foreign.layer_rows import layer_rows
 from attentest.foreign.probe import longest_text, probe_of, tables_of
 from attentest.foreign.proof import family, proven
 from attentest.foreign.remainder import overheard, stack_of
@@ -37,7 +38,7 @@ from attentest.foreign.text import Frame, Layout
 from attentest.foreign.words import ROW, in_words
 from attentest.model.batch import Batch
 from attentest.model.constructions import TRANSFORMER
-from attentest.model.seam import Capabilities, LayeredModel, Origin, Reading, Room
+from attentest.model.seam import Capabilities, EveryRow, LayeredModel, Origin, Reading, Room
 from attentest.refusal import Refusal
 from attentest.shapes import Embedded
 
@@ -93,8 +94,9 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
                 self.head = _counted("head", head, heads, family(model))
         self.road = self._settled(probe)
         room = Room(longest_text(model, tokenizer), partial(places_of, tokenizer))
+        rows = EveryRow(partial(layer_rows, model, self.proof, self.laid, self.typed), self.layer, self.head)
         self._capabilities = Capabilities(
-            attention=self.in_words(ROW), kind=TRANSFORMER, layered=self, room=room
+            attention=self.in_words(ROW), kind=TRANSFORMER, layered=self, room=room, every_row=rows
         )
 
     @property

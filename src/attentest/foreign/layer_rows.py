@@ -1,0 +1,37 @@
+"""The deciding row of every layer and head, in one pass of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attentest.foreign.editing import Call, watching
+from attentest.foreign.proof import Proof
+from attentest.foreign.roads import inputs_of
+from attentest.foreign.rows import Portions, units_of
+from attentest.foreign.text import Layout
+from attentest.model.batch import Batch
+
+
+@torch.no_grad()
+def layer_rows(
+    model: Any, proof: Proof, laid_out: Callable[[Batch], Layout], typed: bool, batch: Batch
+) -> Float[Tensor, "layer batch head unit"]:
+    """Of every layer that may be chosen each head's shares of what rests on units, as a reading has them."""
+    laid, maps = laid_out(batch), dict[int, Tensor]()
+    unit, mask = units_of(batch, laid)
+    deciding = proof.deciding(laid.present)
+
+    def keep(call: Call) -> None:
+        if call.number in proof.layers:
+            maps[call.number] = call.weights[torch.arange(len(deciding)), :, deciding]
+
+    with watching(model, keep, proof.road) as watch:
+        model(**inputs_of(model, laid, typed=typed))
+    proof.check(watch)
+    rows = (Portions.of(maps[number], unit, mask.shape[1]).weights for number in proof.layers)
+    return torch.stack(list(rows))
