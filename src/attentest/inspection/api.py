@@ -22,7 +22,7 @@ from attentest.refusal import Refusal
 
 def inspect(
     model: Any,
-    text: str,
+    text: Any,
     *,
     query: str | None = None,
     tokenizer: Any = None,
@@ -86,7 +86,7 @@ def inspected(
     return measured(read, settings, name=name, notes=[cut.sentence] if cut.sentence else [])
 
 
-def example_of(text: str, query: str | None, *, lower: bool = False) -> Example:
+def example_of(text: Any, query: Any, *, lower: bool = False) -> Example:
     """The text as an audit takes it."""
     for what, words in (("text", text), ("query", query)):
         if not isinstance(words, str | None) or (words is None and what == "text"):

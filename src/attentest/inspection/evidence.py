@@ -103,7 +103,8 @@ def _of_permuted(reading: Reading, epsilon: float, rng: torch.Generator) -> floa
 def _searched(model: Model, reading: Reading, epsilon: float, steps: int, rng: torch.Generator) -> Adversary:
     found = PublishedSearch(epsilons=(epsilon,), steps=steps).run(model, reading, rng=rng)
     weights = found.weights[0]
-    own, other = (distribution(model.decide(reading, each)) for each in (None, weights))
+    given = weights.to(reading.hidden.dtype)
+    own, other = (distribution(model.decide(reading, each)) for each in (None, given))
     return Adversary(
         weights[0].double().cpu().numpy(),
         float(found.best[0, 0]),

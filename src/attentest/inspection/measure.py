@@ -191,7 +191,7 @@ def measured(read: ReadText, settings: Settings, *, name: str, notes: Sequence[s
         heads=None if rows is None else rows.rows(reading.batch)[:, 0].double().cpu().numpy(),
         place=None if rows is None else (rows.layer, rows.head),
         left_out=left_out,
-        notes=tuple(note for note in (*notes, *own) if note),
+        notes=tuple(note for note in (*own, *notes) if note),
         settings=_spelled(settings, epsilon),
     )
 
