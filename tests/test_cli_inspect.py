@@ -45,7 +45,6 @@ def test_a_person_reads_tables_and_a_program_json(folder, capsys, tmp_path):
         (["--importance", "saliency"], "gradient, leave-one-out"),
         (["--html", "view.pdf"], ".html or .json"),
         (["--attention", "flows"], "--attention flows"),
-        (["--labels", "x,y"], "--labels"),
     ],
 )
 def test_a_refusal_names_the_option(folder, capsys, asked, said):

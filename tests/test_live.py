@@ -17,6 +17,7 @@ from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
 from attentest.foreign.loading import adopt
 from attentest.inspection import evidence as module
+from attentest.live import answers
 from attentest.live.answers import MODELS, PATIENCE, Live
 from attentest.live.session import LONGEST, READINGS, Typed
 from attentest.model.batch import IndexedSplit
@@ -270,7 +271,7 @@ def test_threads_may_ask_the_same_model(store):
 def test_a_model_that_is_busy_for_long_is_said_to_be(store, monkeypatch):
     key, _ = put_kind(store, "average")
     live = Live(store)
-    monkeypatch.setattr(module, "WAIT", 0.01)
+    monkeypatch.setattr(answers, "WAIT", 0.01)
     with live._working(key), pytest.raises(Refusal, match="Ask again"):
         live.read(**question(key))
     assert live.read(**question(key))["units"], "and is free again afterwards"
@@ -291,7 +292,8 @@ def test_the_page_and_python_say_the_same(store):
     assert (flip and flip["words"]) == (view.smallest_flip and list(view.smallest_flip.words))
 
 
-def test_a_transformer_is_asked_about_any_layer_and_head():
+def test_a_transformer_is_asked_about_any_layer_and_head(monkeypatch):
+    monkeypatch.setattr(answers, "STEPS", 2)
     bench = adopt(tiny("bert"), tokenizer(), labels=LABELS)
     key = "a" * 64
     live = Live(Store("/nowhere"), {key: bench})

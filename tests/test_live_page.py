@@ -83,8 +83,8 @@ def spelled(value):
     """A number as the page has it."""
     if value and abs(value) < 0.001:
         mantissa, exponent = f"{value:.1e}".split("e")
-        return f"{mantissa}e−{-int(exponent)}"
-    return f"{value:.3f}"
+        return f"{mantissa}e−{-int(exponent)}".replace("-", "−")
+    return f"{value:.3f}".replace("-", "−")
 
 
 def probability(page, column):
@@ -107,7 +107,8 @@ def test_a_typed_text_is_read_and_shown(page, lab):
     expect(page.locator("#rows tr")).to_have_count(4)  # drawn once the table is open, not before
     assert page.locator("#rows tr").nth(1).inner_text().split() == [
         "cat",
-        *(spelled(said[name][1]) for name in ("weights", "gradient", "leave_one_out")),
+        spelled(said["weights"][1]),
+        *(spelled(said["importances"][name]["scores"][1]) for name in ("gradient", "leave-one-out")),
         spelled(said["adversary"]["weights"][1]),
         spelled(said["weights"][1]),
     ]
