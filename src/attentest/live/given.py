@@ -21,16 +21,17 @@ def given_models(
     models, about = dict[str, Model](), []
     for name in names:
         model = held_model(name, labels=labels, network=network, remote_code=remote_code)
-        key = audited_digest(model)
-        models[key] = model
-        about.append(_described(key, name, model))
+        known = described(name, model)
+        models[known["key"]] = model
+        about.append(known)
     return models, about
 
 
-def _described(key: str, name: str, model: Model) -> Described:
+def described(name: str, model: Model) -> Described:
+    """What the page has to know of a model: its key, how to call it, and what it can be asked."""
     network = model.network
     return {
-        "key": key,
+        "key": audited_digest(model),
         "name": name,
         "corpus": "",
         "encoder": "" if network is None else network.config.encoder,
