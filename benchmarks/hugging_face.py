@@ -92,7 +92,7 @@ def rows() -> list[Row]:
     return [
         (name, SHARE * seconds(plain, 1), seconds(ours, 2), "reading the texts once; feed-forward layers"),
         (
-            f"the rows of all {model.layers} layers and their heads, a text of {WORDS + 2} places (plain: 2 layers)",
+            f"rows of all {model.layers} layers and heads, a text of {WORDS + 2} places (plain: 2 layers)",
             model.layers / len(around) * seconds(a_layer_at_a_time, 2),
             seconds(lambda: every.rows(one), 2),
             "one pass of the model",
