@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from attentest.gallery.writing import write as write_file
-from attentest.inspection.sentences import TITLES, said
-from attentest.inspection.terminal import columns_of, largest
-from attentest.notebook import harmless, number, plain
+from attentest.inspection.sentences import AGREEMENT, RECOMPUTED, TITLES, agreement, said
+from attentest.inspection.terminal import columns_of, largest, signed
+from attentest.notebook import harmless, number, plain, table
+from attentest.notebook import said as sentence_of
 from attentest.refusal import Refusal
 
 Document = Mapping[str, Any]
@@ -30,7 +31,8 @@ def fragment(view: Document) -> str:
     first, *more = said(view)
     strips = "".join(_strips(view))
     told = "".join(f'<p style="margin: .3em 0">{escape(harmless(sentence))}</p>\n' for sentence in more)
-    return f"<p><strong>{escape(harmless(first))}</strong></p>\n{strips}{told}"
+    beside = table(AGREEMENT, agreement(view)) + sentence_of(RECOMPUTED) if agreement(view) else ""
+    return f"<p><strong>{escape(harmless(first))}</strong></p>\n{strips}{told}{beside}"
 
 
 def page(view: Document) -> str:
@@ -52,7 +54,7 @@ def _strips(view: Document) -> Iterator[str]:
     columns = columns_of(view)
     for name, values in columns.items():
         top = largest(name, columns)
-        told = f"largest {number(top)}"
+        told = f"full colour at {number(top)}" + ("; negative: blue, underlined" if signed(name) else "")
         delta = view["importances"].get(name, {}).get("convergence_delta")
         told += "" if delta is None else f"; convergence delta {delta:.1e}"
         yield _strip(TITLES.get(name, name), told, view["tokens"], values, top)

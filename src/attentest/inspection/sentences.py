@@ -8,6 +8,10 @@ from typing import Any
 from attentest.notebook import number
 
 Document = Mapping[str, Any]
+AGREEMENT = "Kendall's tau with attention", "tau", "permuted", "central 95 %"
+RECOMPUTED = (
+    "* computed again under each permutation; the others are as they are, and only attention is permuted"
+)
 SHORT = {  # at most 15 signs
     "gradient": "gradient×input",
     "integrated-gradients": "integrated gr.",
@@ -52,7 +56,6 @@ def _measured(view: Document) -> Iterator[str]:
     for told in (permuted(view), adversary(view), smallest_flip(view)):
         if told:
             yield told
-    yield from agreement(view)
     yield from (f"{LEFT_OUT.get(what, what)}: {why}" for what, why in view["left_out"].items())
     yield from view["notes"]
     yield "One text is shown with numbers and nulls; whether attention explains is asked of many (audit)."
@@ -102,16 +105,18 @@ def smallest_flip(view: Document) -> str:
     )
 
 
-def agreement(view: Document) -> Iterator[str]:
-    """How attention ranks beside every importance, and permuted attention does."""
-    found = {name: one["agreement"] for name, one in view["importances"].items() if one["agreement"]}
-    for again in (True, False):
-        told = [
-            f"{TITLES.get(name, name)} {number(one['tau'])} (permuted {number(one['null'])}, central 95 %"
-            f" {number(one['null_low'])} to {number(one['null_high'])})"
-            for name, one in found.items()
-            if one["recomputed"] is again
-        ]
-        how = "computed again under each permutation" if again else "as it is, beside permuted attention"
-        if told:
-            yield f"Kendall's tau of attention with importance, {how}: {'; '.join(told)}."
+def agreement(view: Document) -> list[tuple[str, ...]]:
+    """How attention ranks beside every importance, and permuted attention does: rows of a table."""
+    return [
+        (
+            TITLES.get(name, name) + ("*" if one["agreement"]["recomputed"] else ""),
+            *(_signed(one["agreement"][field]) for field in ("tau", "null")),
+            f"{_signed(one['agreement']['null_low'])} to {_signed(one['agreement']['null_high'])}",
+        )
+        for name, one in view["importances"].items()
+        if one["agreement"]
+    ]
+
+
+def _signed(value: float) -> str:
+    return f"{round(value, 3) + 0.0:.3f}"  # no minus before a zero

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attentest.inspection.sentences import SHORT, said
+from attentest.inspection.sentences import AGREEMENT, RECOMPUTED, SHORT, agreement, said
 from attentest.notebook import harmless
 
 Document = Mapping[str, Any]
@@ -25,6 +25,10 @@ def printed(view: Document) -> str:
         lines += ["", *_table(view["tokens"], dict(list(columns.items())[begin : begin + 4]), rows)]
     if len(rows) < len(view["tokens"]):
         lines.append(f"{len(rows)} of {len(view['tokens'])} are shown; to_dict() has them all.")
+    if agreement(view):
+        rows_of_table = (AGREEMENT, *agreement(view))
+        lines += ["", *(f"{a:30}{b:>8}{c:>10}  {d}" for a, b, c, d in rows_of_table)]
+        lines += _wrapped(RECOMPUTED)
     lines += ["", *(wrapped for line in said(view)[1:] for wrapped in _wrapped(harmless(line)))]
     return "\n".join(lines)
 
