@@ -23,7 +23,7 @@ from attentest.foreign.loading import adopt
 from attentest.inspection.importances import NAMES
 from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
-from tests.families import LABELS, made, tiny, tokenizer
+from tests.families import LABELS, made, tiny, tokenizer, transformers
 from tests.planted_models import Planted, planted_texts
 from tests.toys import seeded, toy_batch, toy_corpus, toy_model
 
@@ -259,6 +259,9 @@ def test_a_second_text_and_a_folder_and_a_pipeline(bert, tmp_path):
     tokenizer().save_pretrained(tmp_path)
     from_folder = at.inspect(tmp_path, "the unlikely film was not good", labels=LABELS, **QUICK)
     np.testing.assert_allclose(from_folder.attention, of_bert(bert).attention, atol=1e-6)
+    piped = transformers.pipeline("text-classification", model=bert, tokenizer=tokenizer())
+    from_pipeline = at.inspect(piped, "the unlikely film was not good", labels=LABELS, **QUICK)
+    assert from_pipeline.to_dict() == {**of_bert(bert).to_dict(), "model": from_pipeline.model}
     with pytest.raises(Refusal, match="the query: got none"):
         at.inspect(toy_model(toy_corpus(query=True)), TEXT)
 
