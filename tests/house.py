@@ -58,7 +58,7 @@ MAY_IMPORT = {
     "auditing.page": {"gallery"},
     "auditing.api": {"auditing", "auditing.page", "claims", "model"},
     "inspection": {"corpus", "evidence", "gallery", "model", "statistics"},
-    "inspection.api": {"auditing", "corpus", "evidence", "inspection", "model"},
+    "inspection.api": {"auditing", "corpus", "evidence", "foreign", "inspection", "model"},
     "live": {"auditing", "bench", "corpus", "evidence", "experiments", "inspection", "model", "store"},
     "web": {"store"},
     "cli": {

@@ -14,11 +14,17 @@ from attentest.cli.of_model import (
     LabelsOption,
     LayerOption,
     LowerOption,
+    MarkOption,
     NetworkOption,
+    PlaceOption,
+    PromptOption,
     RemoteCodeOption,
     SpecialTokensOption,
     SubWordsOption,
+    TaskOption,
+    TypeOption,
     choice_of,
+    task_of,
 )
 from attentest.cli.shared import JsonOption, print_document
 from attentest.cli.spelling import in_options
@@ -56,6 +62,12 @@ def audit(
     sub_words: SubWordsOption = False,
     special_tokens: SpecialTokensOption = False,
     lower: LowerOption = False,
+    task: TaskOption = "classify",
+    prompt: PromptOption = None,
+    mark: MarkOption = None,
+    device: PlaceOption = "auto",
+    dtype: TypeOption = None,
+    batch_size: Annotated[int | None, typer.Option(help="So many texts at once, at most.")] = None,
     network: NetworkOption = False,
     remote_code: RemoteCodeOption = False,
     as_json: JsonOption = False,
@@ -63,6 +75,7 @@ def audit(
     """Is this model's attention an explanation? Evidence, criterion by criterion."""
     chosen = choice_of(attention, layer, head, sub_words=sub_words, special_tokens=special_tokens)
     words = {"budget": budget, "too_long": too_long, "missing": missing, "texts": texts, "seed": seed}
+    words |= task_of(task, prompt, mark) | {"device": device, "dtype": dtype, "batch_size": batch_size}
     columns = {"text": text, "label": label, "query": query, "rationale": rationale}
     trust = {"network": network, "remote_code": remote_code}
     with in_options():
@@ -83,10 +96,14 @@ def _audited(
     chosen: dict[str, Any],
 ) -> Any:
     """The cheapest checks first: words, the model's settings, the table; only then is a library loaded."""
-    from attentest.auditing.options import check_model, check_options
+    from attentest.auditing.options import check_model, check_options, check_task
 
-    check_options(**words, attention=chosen.get("kind"))
-    check_model(model, network=of_model["network"], remote_code=of_model["remote_code"])
+    prompted = {"prompt": words["prompt"], "mark": words["mark"]}
+    plain = {name: value for name, value in words.items() if name not in prompted}
+    check_options(**plain, attention=chosen.get("kind"))
+    check_task(words["task"], **prompted, labels=of_model["labels"])
+    trust = {"network": of_model["network"], "remote_code": of_model["remote_code"]}
+    check_model(model, **trust, task=words["task"])
     from attentest.auditing.page import check_out
     from attentest.auditing.texts import given_texts
     from attentest.terminal.progress import counting

@@ -14,11 +14,17 @@ from attentest.cli.of_model import (
     LabelsOption,
     LayerOption,
     LowerOption,
+    MarkOption,
     NetworkOption,
+    PlaceOption,
+    PromptOption,
     RemoteCodeOption,
     SpecialTokensOption,
     SubWordsOption,
+    TaskOption,
+    TypeOption,
     choice_of,
+    task_of,
 )
 from attentest.cli.shared import JsonOption, print_document
 from attentest.cli.spelling import in_options
@@ -53,6 +59,11 @@ def inspect(
     sub_words: SubWordsOption = False,
     special_tokens: SpecialTokensOption = False,
     lower: LowerOption = False,
+    task: TaskOption = "classify",
+    prompt: PromptOption = None,
+    mark: MarkOption = None,
+    device: PlaceOption = "auto",
+    dtype: TypeOption = None,
     network: NetworkOption = False,
     remote_code: RemoteCodeOption = False,
     as_json: JsonOption = False,
@@ -60,10 +71,14 @@ def inspect(
     """One text in one model: attention, importances, adversary, permutations and smallest flip."""
     chosen = choice_of(attention, layer, head, sub_words=sub_words, special_tokens=special_tokens)
     with in_options():
-        from attentest.auditing.options import check_model, check_options
+        from attentest.auditing.options import check_model, check_options, check_task
 
-        check_options(too_long=too_long, seed=seed, attention=attention)
-        check_model(model, network=network, remote_code=remote_code)
+        check_options(
+            too_long=too_long, seed=seed, attention=attention, device=device, dtype=dtype, task=task
+        )
+        asked = task_of(task, prompt, mark)
+        check_task(task, asked["prompt"], labels, mark)
+        check_model(model, network=network, remote_code=remote_code, task=task)
         from attentest.inspection.page import check_out
 
         for each in html or []:
@@ -83,6 +98,9 @@ def inspect(
             seed=seed,
             too_long=too_long,
             lower=lower,
+            **asked,
+            device=device,
+            dtype=dtype,
             network=network,
             remote_code=remote_code,
         )

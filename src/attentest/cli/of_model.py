@@ -26,6 +26,23 @@ SpecialTokensOption = Annotated[
     bool, typer.Option("--special-tokens", help="The tokenizer's marks are units, too.")
 ]
 LowerOption = Annotated[bool, typer.Option("--lower", help="Lower-case the texts.")]
+TaskOption = Annotated[
+    str,
+    typer.Option("--task", help="Of a causal language model: prompt (--prompt, --labels) or next-token."),
+]
+PromptOption = Annotated[
+    str | None,
+    typer.Option("--prompt", help="What stands around each text: 'Review: {text}\\nSentiment:'."),
+]
+MarkOption = Annotated[
+    str | None,
+    typer.Option("--mark", help="What marks the place in each text whose next token is asked about."),
+]
+PlaceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
+TypeOption = Annotated[
+    str | None,
+    typer.Option("--dtype", help="float32 (the default), float64, bfloat16, float16, or auto: as saved."),
+]
 NetworkOption = Annotated[bool, typer.Option("--network", help="Fetch the model from the hub.")]
 RemoteCodeOption = Annotated[
     bool, typer.Option("--remote-code", help="Let code run that comes with the model.")
@@ -40,6 +57,12 @@ def choice_of(
     chosen = {name: value for name, value in named.items() if value is not None}
     chosen |= {"words": False} if sub_words else {}
     return chosen | ({"special_tokens": True} if special_tokens else {})
+
+
+def task_of(task: str, prompt: str | None, mark: str | None) -> dict[str, Any]:
+    """A task, with its prompt as a shell hands it over: a line break is a backslash and an n."""
+    written = None if prompt is None else prompt.replace("\\n", "\n").replace("\\t", "\t")
+    return {"task": task, "prompt": written, "mark": mark}
 
 
 def _place(what: str, written: str | None) -> int | str | None:

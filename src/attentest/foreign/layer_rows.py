@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -19,10 +18,10 @@ from attentest.model.batch import Batch
 
 @torch.no_grad()
 def layer_rows(
-    model: Any, proof: Proof, laid_out: Callable[[Batch], Layout], typed: bool, batch: Batch
+    model: Any, proof: Proof, laid: Layout, batch: Batch, *, typed: bool
 ) -> Float[Tensor, "layer batch head unit"]:
     """Of every layer that may be chosen each head's shares of what rests on units, as a reading has them."""
-    laid, maps = laid_out(batch), dict[int, Tensor]()
+    maps = dict[int, Tensor]()
     unit, mask = units_of(batch, laid)
     deciding = proof.deciding(laid.present)
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attentest.auditing.held import check_held, held_model, name_of
-from attentest.auditing.options import REFUSE, check_options
+from attentest.auditing.options import REFUSE, check_options, check_task
 from attentest.auditing.room import with_room
 from attentest.auditing.subject import audited_subject, on_the_bench
 from attentest.corpus.document import Document
 from attentest.corpus.example import UNLABELLED, Example
 from attentest.corpus.preparation import Preparation, as_given
 from attentest.evidence.importances.catalogue import Effort
+from attentest.foreign.prompt import CLASSIFY, split_at
 from attentest.inspection.importances import NAMES
 from attentest.inspection.measure import ReadText, Settings, measured
 from attentest.inspection.view import TextView
@@ -38,20 +39,25 @@ def inspect(
     lower: bool = False,
     too_long: str = REFUSE,
     seed: int = 0,
+    task: str = CLASSIFY,
+    prompt: str | None = None,
+    mark: str | None = None,
+    device: str = "auto",
+    dtype: str | None = None,
     network: bool = False,
     remote_code: bool = False,
-    **options: Any,
 ) -> TextView:
     """What one model makes of one text: attention, importances, adversary, permutations, smallest flip.
 
-    `model` is whatever `attentest.audit` takes, with the same `tokenizer`, `labels`, `attention` and further
-    `options` of loading. `query` is the second text of a pair. `importances` names those that are computed;
+    `model` is whatever `attentest.audit` takes, with the same `tokenizer`, `labels`, `attention`, `task`,
+    `prompt`, `mark`, `device` and `dtype`. `query` is the second text of a pair. `importances` names those that are computed;
     positive scores speak for the predicted class. `epsilon` is how much an adversary may change the output
     (0.01, with a second text 0.05). `permutations` of attention are asked about, under `nulls` of them the
     gradient and leave-one-out are computed again, and a search for an adversary takes `steps`. A text that
     is too long is refused, unless `too_long` is "truncate".
     """
-    check_options(too_long=too_long, seed=seed)
+    check_options(too_long=too_long, seed=seed, task=task, device=device, dtype=dtype)
+    check_task(task, prompt, labels, mark)
     settings = Settings(
         importances=tuple(importances),
         epsilon=epsilon,
@@ -62,8 +68,9 @@ def inspect(
         seed=seed,
     )
     example = example_of(text, query, lower=lower)
+    example = example if mark is None else split_at(example, mark)
     _check_choice(attention)
-    check_held(model, network=network, remote_code=remote_code)
+    check_held(model, network=network, remote_code=remote_code, task=task)
     held = held_model(
         model,
         tokenizer=tokenizer,
@@ -71,7 +78,10 @@ def inspect(
         attention=attention,
         network=network,
         remote_code=remote_code,
-        **options,
+        task=task,
+        prompt=prompt,
+        device=device,
+        dtype=dtype,
     )
     return inspected(held, example, settings, name=name or name_of(model), too_long=too_long)
 
@@ -83,7 +93,7 @@ def inspected(
     bench = on_the_bench(model)
     examples, cut = with_room(bench, [example], "truncate" if too_long != REFUSE else REFUSE)
     read = ReadText.of(bench, audited_subject(bench, examples).texts)
-    return measured(read, settings, name=name, notes=[cut.sentence] if cut.sentence else [])
+    return measured(read, settings, name=name, notes=[cut.sentence or "", *model.capabilities.notes])
 
 
 def example_of(text: Any, query: Any, *, lower: bool = False) -> Example:

@@ -238,6 +238,7 @@ class Capabilities:
     layered: LayeredModel | None = None  # whose layer and head can be chosen
     every_row: EveryRow | None = None  # of a transformer, whatever is made of them
     room: Room | None = None  # for texts, where a model has positions for so many tokens only
+    notes: tuple[str, ...] = ()  # what a reader of results must know of the model, in sentences
 
 
 def network_of(model: Model, what: str) -> Network:
