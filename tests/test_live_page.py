@@ -50,7 +50,7 @@ def page(browser, lab):
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: (said.append(f"dialog {dialog.message}"), dialog.dismiss()))
         page.on("requestfailed", lambda request: is_icon(request.url) or said.append(request.url))
-        page.on("request", lambda r: r.url.startswith(f"http://{lab.address}/") or said.append(r.url))
+        page.on("request", lambda r: r.url.startswith("http://127.0.0.1:") or said.append(r.url))
         page.complaints = said
         yield page
         decided(page)  # a question that is left without its answer would be a request that failed
@@ -92,7 +92,7 @@ def spelled(value):
     """A number as the page has it."""
     if value and abs(value) < 0.001:
         mantissa, exponent = f"{value:.1e}".split("e")
-        return f"{mantissa}e−{-int(exponent)}".replace("-", "−")
+        return f"{mantissa}e{int(exponent)}".replace("-", "−")
     return f"{value:.3f}".replace("-", "−")
 
 

@@ -16,7 +16,7 @@ let further = new Set(); // importances that take longer and were asked for
 function number(value) {
   if (value === null || value === undefined) return "–";
   const digits = value !== 0 && Math.abs(value) < 0.001 ? value.toExponential(1) : value.toFixed(3);
-  return digits.replace("-", "−");
+  return digits.replaceAll("-", "−");
 }
 
 // Signs that steer a terminal or the direction of writing are shown as what they are: not text.
