@@ -251,6 +251,18 @@ def test_an_attention_may_be_chosen(bert, choice, units):
     assert all(len(one.scores) == units for one in view.importances.values())
 
 
+def test_a_causal_language_model_is_asked_behind_a_prompt_and_at_the_next_token():
+    model, words = tiny("gpt2", head="LMHeadModel"), "the film was not good"
+    asked = {"tokenizer": tokenizer("gpt2"), **QUICK}
+    behind = at.inspect(
+        model, words, task="prompt", prompt="a cat {text} today", labels=" good, bad", **asked
+    )
+    assert set(behind.prediction.probabilities) == {"good", "bad"} and behind.tokens == tuple(words.split())
+    following = at.inspect(model, words, task="next-token", attention={"layer": 1}, **asked)
+    assert following.heads.shape == (3, 2, 5) and following.place == (1, None)
+    np.testing.assert_allclose(following.heads[1].mean(0), following.attention, atol=1e-6)
+
+
 def test_a_second_text_and_a_folder_and_a_pipeline(bert, tmp_path):
     with_second = of_bert(bert, query="a dog")
     assert with_second.query == "a dog" and with_second.settings["epsilon"] == 0.05

@@ -50,11 +50,11 @@ def inspect(
     """What one model makes of one text: attention, importances, adversary, permutations, smallest flip.
 
     `model` is whatever `attentest.audit` takes, with the same `tokenizer`, `labels`, `attention`, `task`,
-    `prompt`, `mark`, `device` and `dtype`. `query` is the second text of a pair. `importances` names
-    those that are computed; positive scores speak for the predicted class. `epsilon` is how much an adversary may change the output
-    (0.01, with a second text 0.05). `permutations` of attention are asked about, under `nulls` of them the
-    gradient and leave-one-out are computed again, and a search for an adversary takes `steps`. A text that
-    is too long is refused, unless `too_long` is "truncate".
+    `prompt`, `mark`, `device` and `dtype`. `query` is the second text of a pair. `importances` names those
+    that are computed; positive scores speak for the predicted class. `epsilon` is how much an adversary may
+    change the output (0.01, with a second text 0.05). `permutations` of attention are asked about, under
+    `nulls` of them the gradient and leave-one-out are computed again, and a search for an adversary takes
+    `steps`. A text that is too long is refused, unless `too_long` is "truncate".
     """
     check_options(too_long=too_long, seed=seed, task=task, device=device, dtype=dtype)
     check_task(task, prompt, labels, mark)
