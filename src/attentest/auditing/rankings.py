@@ -37,7 +37,7 @@ def agreed(subject: Subject, effort: Effort, rng: torch.Generator) -> Iterator[R
     """
     for rows, reading in readings(subject.model, subject.texts):
         with torch.no_grad():
-            found = explain(*answering(subject.model, reading), rng=rng, effort=effort, names=EXPLAINERS)
+            found = explain(*answering(subject.model, reading), rng=rng, effort=effort, names=[*EXPLAINERS])
         weights, lengths = reading.weights.cpu().numpy(), reading.mask.sum(1).cpu().numpy()
         count = count_on(reading.weights.device)
         sizes = {name: each.detach().abs().to(reading.weights).cpu().numpy() for name, each in found.items()}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
+from attentest.cli.audited import command_again, show_audit
 from attentest.cli.of_model import (
     AttentionOption,
     HeadOption,
@@ -70,20 +71,24 @@ def audit(
     batch_size: Annotated[int | None, typer.Option(help="So many texts at once, at most.")] = None,
     network: NetworkOption = False,
     remote_code: RemoteCodeOption = False,
+    no_text: Annotated[
+        bool, typer.Option("--no-text", help="Leave the texts out of the page and the JSON.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Is this model's attention an explanation? Evidence, criterion by criterion."""
+    again = command_again(audit, locals())
     chosen = choice_of(attention, layer, head, sub_words=sub_words, special_tokens=special_tokens)
     words = {"budget": budget, "too_long": too_long, "missing": missing, "texts": texts, "seed": seed}
     words |= task_of(task, prompt, mark) | {"device": device, "dtype": dtype, "batch_size": batch_size}
     columns = {"text": text, "label": label, "query": query, "rationale": rationale}
     trust = {"network": network, "remote_code": remote_code}
     with in_options():
-        result = _audited(
-            model, data, out or [], words, {**columns, "lower": lower}, {**trust, "labels": labels}, chosen
-        )
+        of_model = {**trust, "labels": labels, "include_text": not no_text}
+        result = _audited(model, data, out or [], words, {**columns, "lower": lower}, of_model, chosen)
+        result = replace(result, command=again)
         written = [str(result.save(each)) for each in out or []]
-    print_document({**result.document, "out": written}, as_json, _show)
+    print_document({**result.document, "out": written}, as_json, show_audit)
 
 
 def _audited(
@@ -115,22 +120,3 @@ def _audited(
         from attentest.auditing.api import audit as ask
 
         return ask(model, given, attention=chosen, name=model, watcher=watcher, **words, **of_model)
-
-
-def _show(document: dict[str, Any], console: Console) -> None:
-    """The sentences, what is not there, and where the rest is."""
-    from attentest.terminal.tables import plain_table
-
-    about = f"{document['model']}: {document['attention']}"
-    console.print(about, markup=False, highlight=False, emoji=False)  # module:factory: is no emoji
-    console.print(f"{document['texts']} of {document['of']} texts, budget {document['budget']}")
-    told = [*document["notes"], document["scope"]]
-    told += [document["chosen"]["sentence"]] if document["chosen"] else []
-    for one in document["criteria"]:
-        told += [f"{one['asks']} ({one['question']})", f"  {one['sentence']}", f"  {one['rates']}"]
-    for sentence in told:
-        console.print(sentence, markup=False, highlight=False)
-    console.print(plain_table(("not measured", "why"), list(document["left_out"].items())))
-    where = ", ".join(document["out"])
-    said = f"All of it: {where}" if where else "--out audit.html writes all of it."
-    console.print(said, markup=False, highlight=False)

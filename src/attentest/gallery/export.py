@@ -18,8 +18,8 @@ from attentest.gallery.writing import write
 from attentest.refusal import Refusal
 from attentest.store.cell import canonical
 from attentest.store.descriptions import ORIGIN, Description, describe, origin
-from attentest.store.findings_file import ROW, CellRows, encode
-from attentest.store.importing import AXES, COLUMNS, checksum
+from attentest.store.findings_file import COLUMNS, ROW, CellRows, encode
+from attentest.store.importing import AXES, checksum
 from attentest.store.store import Store
 from attentest.studies.recipe import load_study
 
@@ -72,7 +72,7 @@ def export_findings(
 
 def _unfit(finding: StoredFinding) -> str:
     """Why the finding stays here."""
-    cell, table = finding.cell, finding.table
+    cell, table = finding.cell, finding.whole_table
     if cell.config["experiment"] in OF_SINGLE_TEXTS:
         return "it is about single texts, and their ids are not exported"
     by_seed = all(SEED.fullmatch(role) for role in cell.inputs)
@@ -102,7 +102,7 @@ class _Exporter:
 
     def rows(self, finding: StoredFinding) -> CellRows:
         """The finding cell as rows of the file."""
-        cell, table = finding.cell, finding.table
+        cell, table = finding.cell, finding.whole_table
         seeds = sorted(int(role.removeprefix("seed ")) for role in cell.inputs)
         estimates, reason = seed_estimates(finding, seeds)
         named = zip(table["measure"], table["group"], strict=True)
