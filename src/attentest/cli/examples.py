@@ -8,6 +8,7 @@ EXAMPLES = {
     "audit": "attentest audit ./my-bert --data reviews.csv --out audit.html",
     "compare": "attentest compare jain-wallace-2019",
     "conclude": "attentest conclude --store my-store",
+    "corpora remove": "attentest corpora remove mine",
     "corpora add": "attentest corpora add mine reviews.csv --text review --label stars",
     "corpora describe": "attentest corpora describe sst",
     "corpora get": "attentest corpora get sst",

@@ -118,7 +118,10 @@ def _identity(model: Any, inputs: Inputs, road: str) -> tuple[tuple[str, ...], A
     try:
         with _plainly(model, road):
             plain = logits_of(model, inputs)
+        check_finite(plain, model)
     except (RuntimeError, ValueError, TypeError, AttributeError) as error:
+        if isinstance(error, Refusal):
+            raise
         raise _refused(
             model, f"a model that stops ({error})", "one that reads numbers of words alone"
         ) from error
@@ -176,6 +179,18 @@ def _rule(model: nn.Module, inputs: Inputs, proof: Proof) -> str:
         needs="one position that decides: the first of the text or its last",
         way_out="Only then is one row of the last layer what the decision attends to.",
     )
+
+
+def check_finite(logits: Tensor, model: Any) -> None:
+    """Refuse answers that are no numbers: in float16 everything above 65,504 is infinite."""
+    if not bool(logits.isfinite().all()):
+        kind = str(model.dtype).removeprefix("torch.")
+        raise Refusal(
+            f"the answers of a {family(model)} model in {kind}",
+            got="logits that are no numbers (NaN or infinite)",
+            needs="numbers: float16 cannot hold what is above 65,504",
+            way_out="Say dtype='bfloat16' or dtype='float32'. If that does not help, its weights are broken.",
+        )
 
 
 def family(model: Any) -> str:
