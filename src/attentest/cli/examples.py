@@ -14,6 +14,7 @@ EXAMPLES = {
     "corpora get": "attentest corpora get sst",
     "corpora list": "attentest corpora list",
     "demo": "attentest demo --store demo-store",
+    "inspect": 'attentest inspect ./my-bert "The food was not good at all."',
     "list": "attentest list --store my-store",
     "report": "attentest report --store my-store --out site",
     "run-cell": "attentest run-cell 3f1c52ab --store my-store",

@@ -19,6 +19,7 @@ from attentest.corpus.example import Example
 from attentest.foreign.causal import ask_likeliest, drawn_anew
 from attentest.foreign.editing import Call, Enough, watching
 from attentest.foreign.foreign_model import AbstractForeignModel, Variants
+from attentest.foreign.layer_rows import every_row
 from attentest.foreign.placement import is_spread, rounding
 from attentest.foreign.position import Above, OnePosition, roads_to_try
 from attentest.foreign.probe import counted, longest_text, probe_of, single_look_up, tables_of
@@ -94,13 +95,13 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
                 heads = self.read(probe).kept["row"].shape[1]
                 self.head = counted("head", head, heads, family(model))
         self.road = self._settled(probe)
-        room = Room(longest_text(model, tokenizer), self.written.places)
         self._capabilities = Capabilities(
             attention=self.in_words(ROW),
             kind=None if self.written.prompted else TRANSFORMER,  # error rates are known of classifiers
             layered=self,
-            room=room,
+            room=Room(longest_text(model, tokenizer), self.written.places),
             notes=tuple(notes),
+            every_row=every_row(self),
         )
 
     @property

@@ -40,6 +40,7 @@ class LeftOut:
     """The output change by unit left out, and the road that found it."""
 
     change: Float[Tensor, "batch unit"]  # 0 on padding; NaN where a text has one unit
+    fall: Float[Tensor, "batch unit"]  # of the predicted class's probability: positive speaks for it
     road: str
     under: Float[Tensor, "batch draw unit"] | None = None  # the same under each attention that was given
 
@@ -76,7 +77,8 @@ def leave_one_out(
     """
     name = _checked(model, road)
     own = distribution(model.decide(reading))
-    change = own.new_zeros(reading.mask.shape)
+    change, fall = own.new_zeros(reading.mask.shape), own.new_zeros(reading.mask.shape)
+    best = own.argmax(-1)
     under, of_given = None, None
     if given is not None:
         of_given = distribution(model.decide(reading, given.weights))
@@ -85,15 +87,18 @@ def leave_one_out(
         some, columns = selected(reading, texts), slice(lefts.start, lefts.stop)
         remainder = ROADS[name].remainder(model, some, lefts)
         logits = remainder.own()
-        change[texts, columns] = total_variation(distribution(logits), own[texts][:, None])
         if known is not None:
             known.add_without(some, lefts, logits)
+        left = distribution(logits)
+        change[texts, columns] = total_variation(left, own[texts][:, None])
+        said = best[texts][:, None, None].expand(-1, left.shape[1], 1)
+        fall[texts, columns] = own[texts, best[texts]][:, None] - left.gather(2, said)[..., 0]
         if given is not None and of_given is not None and under is not None:
             units = some.mask.shape[1]
             logits = remainder.under(given.weights[texts][..., :units], given.scores[texts][..., :units])
             under[texts, :, columns] = total_variation(distribution(logits), of_given[texts][:, :, None])
-    change = _defined(change, reading.mask)
-    return LeftOut(change, name, None if under is None else _defined(under, reading.mask[:, None]))
+    change, fall = _defined(change, reading.mask), _defined(fall, reading.mask)
+    return LeftOut(change, fall, name, None if under is None else _defined(under, reading.mask[:, None]))
 
 
 def _defined(change: Float[Tensor, "batch *draw unit"], mask: Tensor) -> Float[Tensor, "batch *draw unit"]:
