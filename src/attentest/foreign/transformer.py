@@ -240,9 +240,7 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         frame = self.frames[batch.query is not None]
         return (frame.opened() if self.special_tokens else frame).lay_out(batch)
 
-    def _pass(
-        self, laid: Layout, embeddings: Embedded, deciding: Tensor
-    ) -> tuple[Tensor, Any, Any, Above | None]:
+    def _pass(self, laid: Layout, embeddings: Embedded, deciding: Tensor) -> tuple[Tensor, Any, Any, Any]:
         """The deciding row, the states before its layer, the values it weighs, and what layers above see."""
         number, seen = self.proof.layers[self.layer], list[Call]()
         last = len(self.proof.paths) - 1 if isinstance(self.road, OnePosition) else number
