@@ -215,7 +215,7 @@ class Stored:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.kept: dict[str, list[dict[str, Any]]] = {}  # few numbers from many rows, by their finding
-        self.about = {key: store.about(key) for key in store.done()}
+        self.about = store.descriptions()
         self.provenance = Provenance(self.about.get)
         self.cells = {key: Cell.from_json(about) for key, about in self.about.items()}
         self.seconds = {key: float(about.get("seconds", math.nan)) for key, about in self.about.items()}

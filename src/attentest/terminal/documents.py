@@ -137,6 +137,13 @@ def show_site(document: Document, console: Console) -> None:
     """Where the pages are."""
     said = f"{document['pages']} pages and {document['figures']} figures. Open {document['index']}"
     console.print(said, markup=False, highlight=False, soft_wrap=True)
+    if document["lacking"]:
+        shown = ", ".join(
+            f"{one['cell'][:12]} ({', '.join(one['files'])})" for one in document["lacking"][:3]
+        )
+        more = " and others" if len(document["lacking"]) > 3 else ""
+        said = f"{len(document['lacking'])} cells lack files, and pages what these would show: {shown}{more}."
+        console.print(said, markup=False, highlight=False, soft_wrap=True)
 
 
 def show_conclusions(document: Document, console: Console) -> None:
