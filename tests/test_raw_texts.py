@@ -185,6 +185,30 @@ def test_marks_go_to_the_units_that_hold_their_words():
     assert len(model.split([fewer]).rationale(0)) == 0, "positions that count other words mark nothing"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", RAW)
+def test_units_are_called_by_what_is_written_there(kind, text):
+    split = adopted("bert", kind).split(raw_examples(texts=(text,)))
+    written = split.unit_texts(0)
+    assert len(written) == max(split.encoded[0].units) + 1 and all(written)
+    places = [text.index(word) for word in written]
+    assert places[0] == len(text) - len(text.lstrip()) and all(word in text for word in written)
+    assert len("".join("".join(written).split())) <= len("".join(text.split()))
+
+
+def test_sub_words_and_marks_are_called_as_the_tokenizer_calls_them():
+    one = [Example(id="0", tokens=("walking", "home"), label="a")]
+    for choice, wanted in (
+        ({}, ("walking", "home")),
+        ({"words": False}, ("walk", "##ing", "home")),
+        ({"special_tokens": True}, ("[CLS]", "walking", "home", "[SEP]")),
+        ({"words": False, "special_tokens": True}, ("[CLS]", "walk", "##ing", "home", "[SEP]")),
+    ):
+        assert (
+            adopt(tiny("bert"), tokenizer("bert"), labels=LABELS, **choice).split(one).unit_texts(0) == wanted
+        )
+
+
 def test_blanks_alone_are_one_unit_or_nothing():
     blanks = [Example(id="0", tokens=("x",), label="a", text=" \n ")]
     assert set(adopted("bert", "byte-level").split(blanks).sentences[0].tolist()) == {0}

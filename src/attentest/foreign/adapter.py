@@ -149,6 +149,10 @@ class NumberedSplit(AbstractSplit):
         """Which words of a text somebody marked."""
         return marked_words(self.examples[row])
 
+    def unit_texts(self, row: int) -> tuple[str, ...]:
+        """The words of a text."""
+        return tuple(self.examples[row].tokens)
+
 
 def _probe(rows: int, device: torch.device) -> Batch:
     """Random words in texts of several lengths."""

@@ -80,6 +80,17 @@ def units_of_offsets(
     return units.tolist(), of_words.tolist()
 
 
+def _written(example: Example, encoded: EncodedText) -> list[str]:
+    """The words of each unit, as the text has them."""
+    text, spans = text_and_spans(example)
+    written = [""] * (max(encoded.units) + 1)
+    begins: dict[int, int] = {}
+    for unit, (start, end) in zip(encoded.words, spans or [(0, len(text))], strict=True):
+        if unit >= 0:
+            written[unit] = text[begins.setdefault(unit, start) : end]
+    return written
+
+
 def _first_length(tokenizer: Any, encoded: Any, frame: Frame, text: str) -> int:
     """How many tokens the first text has."""
     if not frame.pair:
@@ -129,6 +140,8 @@ class TokenisedSplit(AbstractSplit):
         self.labels = label_numbers(examples, labels)
         self.sentences = [np.array(units, dtype=np.int64) for _, units in cut] if words else None
         self.by_word = words and not marked
+        self.around = (frame.before.ids, frame.closing.ids) if marked else ((), ())
+        self.tokenizer = tokenizer
 
     def rationale(self, row: int) -> Bool[np.ndarray, " unit"]:
         """Which units of a text hold a word that somebody marked; empty where marks count other words."""
@@ -139,6 +152,13 @@ class TokenisedSplit(AbstractSplit):
             return np.zeros(0, dtype=bool)
         marked = of_words[list(self.examples[row].rationale or ())]
         return np.isin(np.arange(max(self.encoded[row].units) + 1), marked)
+
+    def unit_texts(self, row: int) -> tuple[str, ...]:
+        """The words of a text as they are written in it, or its sub-words; marks by their names."""
+        each, named = self.encoded[row], self.tokenizer.convert_ids_to_tokens
+        own = named(each.ids) if self.sentences is None else _written(self.examples[row], each)
+        before, behind = (named(list(marks)) for marks in self.around)
+        return (*before, *own, *behind)
 
     def _check(self, frame: Frame, longest: int) -> None:
         for example, each in zip(self.examples, self.encoded, strict=True):

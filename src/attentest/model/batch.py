@@ -76,6 +76,10 @@ class AbstractSplit(ABC):
     def rationale(self, row: int) -> Bool[np.ndarray, " unit"]:
         """Which units of a text somebody marked."""
 
+    @abstractmethod
+    def unit_texts(self, row: int) -> tuple[str, ...]:
+        """What is written at each unit of a text; of a model that gathers sentences, at each word."""
+
     def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
         """These rows, padded to the longest of them."""
         tokens, mask = padded([self.tokens[row] for row in rows])
@@ -118,6 +122,10 @@ class IndexedSplit(AbstractSplit):
     def rationale(self, row: int) -> Bool[np.ndarray, " unit"]:
         """Which words of a text somebody marked."""
         return marked_words(self.examples[row])
+
+    def unit_texts(self, row: int) -> tuple[str, ...]:
+        """The words of a text."""
+        return tuple(self.examples[row].tokens)
 
 
 def buckets(
