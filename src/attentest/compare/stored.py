@@ -26,6 +26,7 @@ from attentest.store.tables import from_parquet
 
 # Mean lengths, and the column of a corpus whose lists they are of.
 LISTED = {"avg_length_tokens": "tokens", "avg_words": "tokens", "avg_sentences": "sentences"}
+POINT = ("experiment", "corpus", "encoder", "attention", "projection")
 RESERVED_WORDS = 4  # padding, unknown, start, end: in every vocabulary and in no text
 
 
@@ -246,11 +247,19 @@ class Stored:
         point |= {"attention": wanted.attention, "projection": wanted.projection}
         found = [
             finding
-            for finding in self.every
-            if all(finding.cell.config.get(name) == value for name, value in point.items())
-            and wanted.parameters.items() <= finding.cell.config["parameters"].items()
+            for finding in self._by_point.get(canonical(point), ())
+            if wanted.parameters.items() <= finding.cell.config["parameters"].items()
         ]
         return sorted(found, key=lambda finding: finding.cell.config["mode"] != "corrected")
+
+    @cached_property
+    def _by_point(self) -> dict[str, list[StoredFinding]]:
+        """All findings by experiment and grid point: a comparison asks for hundreds of them."""
+        found: dict[str, list[StoredFinding]] = defaultdict(list)
+        for finding in self.every:
+            point = {name: finding.cell.config.get(name) for name in POINT}
+            found[canonical(point)].append(finding)
+        return dict(found)
 
     def epochs(self, model: str) -> int | None:
         """How many epochs the model was trained; None where neither its record nor a note says so."""

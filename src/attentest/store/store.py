@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, final
 
 from attentest.refusal import Refusal
+from attentest.store import index
 from attentest.store.about import DESCRIPTION, KEY, About, Damage, parsed, sealed, spelled
 from attentest.store.cell import Cell
 from attentest.store.disk import is_lasting, put, refusing, settle
@@ -88,21 +89,27 @@ class Store:
         """The cells that are done, in the order of their keys."""
         return sorted(name for name in self.folder.names("cells") if KEY.fullmatch(name) and self.has(name))
 
-    def descriptions(self) -> dict[str, About]:
-        """What every cell that is done says of itself; whatever is damaged is left out, and can be asked for.
+    def descriptions(self) -> Mapping[str, About]:
+        """What every cell that is done says of itself; whatever is damaged is left out, and named.
 
         On a disk cells appear whole, so one without a description has lost it.
         """
-        found = {}
-        for key in sorted(filter(KEY.fullmatch, self.folder.names("cells"))):
-            if self.has(key):
+        indexed, found, fresh = index.read(self.folder), {}, 0
+        for key, stamp in index.stamps(self.folder).items():
+            if key in self.left_out:
+                continue
+            known = indexed.get(key)
+            if known is None or known[0] != stamp or not stamp:
+                fresh += 1
                 try:
-                    found[key] = self.about(key)
+                    known = stamp, json.dumps(self.about(key))
                 except Refusal:
-                    self.leave_out(Damage(key, DESCRIPTION, NO_DESCRIPTION))
-            elif self.local and key not in self.left_out:
-                self.leave_out(Damage(key, DESCRIPTION, GONE))
-        return found
+                    self.leave_out(Damage(key, DESCRIPTION, NO_DESCRIPTION if stamp else GONE))
+                    continue
+            found[key] = known
+        if fresh + len(indexed.keys() - found.keys()) >= index.WORTH:
+            index.write(self.folder, found)
+        return index.Descriptions({key: text for key, (_, text) in found.items()})
 
     def leave_out(self, damage: Damage, *, at_once: bool = False) -> None:
         """From now on the cell is as good as absent; it is set aside, into `damaged/`, where that is allowed.

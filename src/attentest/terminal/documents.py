@@ -14,6 +14,7 @@ from attentest.terminal.progress import described
 from attentest.terminal.tables import findings_table, plain_table
 
 Document = dict[str, Any]
+MOST = 1000  # cells of a store that a terminal lists
 VERDICT = {"supported": "green", "refuted": "red", "mixed": "magenta", "undecided": "yellow"}
 
 
@@ -167,12 +168,17 @@ def show_conclusions(document: Document, console: Console) -> None:
 def show_cells(document: Document, console: Console) -> None:
     """Every cell with what it is."""
     rows = [
-        (cell["cell"][:12], cell["stage"], _described(cell), cell["written"]) for cell in document["cells"]
+        (cell["cell"][:12], cell["stage"], _described(cell), cell["written"])
+        for cell in document["cells"][:MOST]
     ]
     console.print(plain_table(("cell", "stage", "what", "written"), rows, str(document["store"])))
     for failure in document["failed"]:
         console.print(f"failed: {failure['cell'][:12]} {failure['error']}", style="red", markup=False)
-    console.print(f"{len(rows)} cells, {len(document['planned'])} more planned.", highlight=False)
+    if len(document["cells"]) > MOST:
+        console.print(f"and {len(document['cells']) - MOST} more; --json lists all.", highlight=False)
+    console.print(
+        f"{len(document['cells'])} cells, {len(document['planned'])} more planned.", highlight=False
+    )
 
 
 def _described(cell: Document) -> str:
