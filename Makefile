@@ -10,7 +10,7 @@ export OMP_NUM_THREADS := 1
 # Tests start many processes; without files of bytecode each of them compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo gallery test check bench bench-gpu calibration-tables reproductions clean
+.PHONY: setup demo docs gallery release-check test check bench bench-gpu calibration-tables reproductions clean
 
 setup: $(STAMP)
 
@@ -51,5 +51,16 @@ calibration-tables: setup
 reproductions: setup
 	$(BIN)/python docs/reproductions.py
 
+# The documentation, executed tutorials included; warnings are errors. It works offline from disk.
+docs: setup
+	@$(BIN)/python -c 'import sphinx, myst_nb' 2>/dev/null || $(PIP) --constraint constraints.txt '.[docs]'
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+# Wheel and sdist, tried in a bare virtual environment without the repository.
+release-check: setup
+	@$(BIN)/python -c 'import build' 2>/dev/null || $(PIP) build
+	.ci/release
+
 clean:
-	rm -rf .venv demo-store gallery attentest-store .pytest_cache .mypy_cache .ruff_cache build
+	rm -rf .venv demo-store dist docs/_build gallery attentest-store .pytest_cache .mypy_cache .ruff_cache build

@@ -171,3 +171,56 @@ def own_logits(model, family, pairs=False):
     encoded = tokenizer(family)(list(TEXTS), *second, padding=True, return_tensors="pt")
     with torch.no_grad():
         return encoded, model(**encoded).logits
+
+
+# Causal language models, family: (name of the configuration, of the class, what its configuration needs)
+GROUPED = {**SMALL, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 4}
+WINDOWS = {"sliding_window": 3, "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}
+CAUSAL = {
+    "gemma": ("Gemma", "GemmaForCausalLM", GROUPED),
+    "gemma2": ("Gemma2", "Gemma2ForCausalLM", {**GROUPED, **WINDOWS, "query_pre_attn_scalar": 4}),
+    "gemma3_text": (
+        "Gemma3Text",
+        "Gemma3ForCausalLM",
+        {**GROUPED, **WINDOWS, "query_pre_attn_scalar": 4, "final_logit_softcapping": 2.0},
+    ),
+    "gpt2": ("GPT2", "GPT2LMHeadModel", {"n_embd": 16, "n_layer": 3, "n_head": 2}),
+    "llama": ("Llama", "LlamaForCausalLM", {**SMALL, "num_attention_heads": 4, "num_key_value_heads": 2}),
+    "mistral": ("Mistral", "MistralForCausalLM", {**GROUPED, "sliding_window": 3}),
+    "phi": ("Phi", "PhiForCausalLM", SMALL),
+    "phi3": ("Phi3", "Phi3ForCausalLM", {**SMALL, "num_attention_heads": 4, "num_key_value_heads": 2}),
+    "qwen2": (
+        "Qwen2",
+        "Qwen2ForCausalLM",
+        {**SMALL, **WINDOWS, "num_attention_heads": 4, "num_key_value_heads": 2, "use_sliding_window": True},
+    ),
+    "qwen3": ("Qwen3", "Qwen3ForCausalLM", GROUPED),
+}
+PROMPT = "the film {text} never ran"
+
+
+def tiny_causal(family="llama", *, scale=0.3, **settings):
+    """A random causal language model, its weights wide enough that attention is far from even."""
+    config, name, sizes = CAUSAL[family]
+    own = {"vocab_size": len(VOCABULARY), "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    made = getattr(transformers, f"{config}Config")(**{**own, **sizes, **settings})
+    torch.manual_seed(0)
+    model = getattr(transformers, name)(made)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.normal_(0, scale)
+    return model.eval()
+
+
+def made_causal(family="llama", *, task="prompt", double=False, model=None, texts=TEXTS, **choice):
+    """A tiny causal model on the bench, and a batch of all example texts."""
+    model = tiny_causal(family) if model is None else model
+    asked = {"task": task, "prompt": PROMPT, "labels": (" good", " bad")}
+    if task == "next-token":
+        asked = {"task": task}
+    adopted = adopt(model.double() if double else model, tokenizer("gpt2"), **asked, **choice)
+    split = adopted.split(
+        [Example(id=str(n), tokens=tuple(t.split()), label="") for n, t in enumerate(texts)]
+    )
+    return adopted, split.batch(range(len(split)))

@@ -17,6 +17,7 @@ NO_CODES = {
     "UTF-8": "an encoding",
     "UTF-16": "an encoding",
     "ICD-9": "the classification of diseases behind MIMIC's labels",
+    "GPT-2": "a language model",
     "PG-13": "a token of a test of the tokeniser",
 }
 

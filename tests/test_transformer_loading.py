@@ -127,11 +127,27 @@ def test_what_is_no_classifier_of_texts_is_refused(head, settings, said, tmp_pat
         load_transformer(tmp_path)
 
 
-def test_half_precision_is_refused_and_loaded_as_single(folder):
-    with pytest.raises(Refusal, match=r"bert model in bfloat16.*model\.float\(\)"):
-        adopt(tiny("bert").bfloat16(), tokenizer("bert"))
+def test_half_precision_is_loaded_as_single_unless_another_type_is_named(folder):
     tiny("bert").half().save_pretrained(folder)
     assert load_transformer(folder).transformer.dtype == torch.float32
+    assert load_transformer(folder, dtype="auto").transformer.dtype == torch.float16
+    assert load_transformer(folder, dtype="bfloat16", device="cpu").transformer.dtype == torch.bfloat16
+
+
+def test_numbers_that_are_no_floating_point_are_refused():
+    class Quantised(torch.nn.Module):
+        config, dtype = tiny("bert").config, torch.int8
+        get_input_embeddings = None
+
+    quantised = type("BertForSequenceClassification", (Quantised,), {})()
+    with pytest.raises(Refusal, match=r"bert model in int8.*float32, float64, float16, bfloat16"):
+        adopt(quantised, tokenizer("bert"))
+
+
+def test_a_device_that_is_not_there_is_refused(folder):
+    if not torch.cuda.is_available():
+        with pytest.raises(Refusal, match=r"device='cuda'.*torch finds none.*device='auto'"):
+            load_transformer(folder, device="cuda")
 
 
 def test_what_is_no_hugging_face_model_is_sent_to_the_adapter():

@@ -10,7 +10,7 @@ import torch
 from attentest.foreign.editing import NAME, library, watching
 from attentest.foreign.proof import BY_HOOK, BY_INTERFACE, logits_of, proven
 from attentest.refusal import Refusal
-from tests.families import FAMILIES, TEXTS, tiny, tokenizer, transformers
+from tests.families import CAUSAL, FAMILIES, TEXTS, made_causal, tiny, tiny_causal, tokenizer, transformers
 
 library()
 
@@ -205,5 +205,18 @@ def test_the_guide_has_the_table_of_families():
             f"| {family} | {'by hook' if proof.road == 'hook' else 'through the interface'} "
             f"| {'of the decoder, looking at the text' if across else 'all'} | {proof.rule} position |"
         )
+    causal = [
+        "| causal family | layers | heads share keys | a window | decided by |",
+        "|---|---|---|---|---|",
+    ]
+    for family in sorted(CAUSAL):
+        model = tiny_causal(family)
+        proof, config = made_causal(family, model=model)[0].proof, model.config
+        groups = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+        shared = "in groups" if groups < config.num_attention_heads else "no"
+        window = "yes" if getattr(config, "sliding_window", None) else "no"
+        assert len(proof.layers) == config.num_hidden_layers
+        causal.append(f"| {family} | all | {shared} | {window} | {proof.rule} position |")
     guide = Path(__file__).parents[1] / "docs" / "guides" / "your-model.md"
-    assert "\n".join(lines) in guide.read_text(), "\n".join(lines)
+    for table in ("\n".join(lines), "\n".join(causal)):
+        assert table in guide.read_text(), table

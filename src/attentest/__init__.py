@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attentest.model.training.train import train
     from attentest.refusal import Refusal
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Corpus",
     "Example",

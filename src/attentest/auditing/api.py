@@ -15,11 +15,11 @@ from attentest.auditing.cards import audit_card
 from attentest.auditing.choosing import Chosen, best_row, to_be_chosen
 from attentest.auditing.digest import audited_digest
 from attentest.auditing.held import check_held, held_model, name_of
-from attentest.auditing.options import REFUSE, check_options
+from attentest.auditing.options import CLASSIFY, REFUSE, check_options, check_task
 from attentest.auditing.page import fragment, write
 from attentest.auditing.room import TooLong, with_room
 from attentest.auditing.run import Audit, Watcher, audited, check_budget
-from attentest.auditing.texts import fitted, given_texts
+from attentest.auditing.texts import fitted, given_texts, marked_texts
 from attentest.claims.criteria import Judgement, judged
 from attentest.claims.criterion import QUESTIONS, SCOPE
 from attentest.model.seam import Model
@@ -128,6 +128,12 @@ def audit(
     too_long: str = REFUSE,
     texts: int | None = None,
     seed: int = 0,
+    task: str = CLASSIFY,
+    prompt: str | None = None,
+    mark: str | None = None,
+    device: str = "auto",
+    dtype: str | None = None,
+    batch_size: int | None = None,
     network: bool = False,
     remote_code: bool = False,
     watcher: Watcher | None = None,
@@ -148,10 +154,21 @@ def audit(
     `budget` is quick, standard or full; `texts` takes so many of the texts instead, spread evenly. Texts that
     are longer than the model can read are refused, unless `too_long` is "skip" or "truncate". `seed` is of
     every draw. `watcher` hears how many of the questions are done.
+
+    A causal language model needs a `task`. "prompt": the classes are the next-token logits of `labels`, such
+    as " negative, positive", behind a `prompt` such as "Review: {text} Sentiment:". "next-token": one token
+    against all others. It is the likeliest next one of the whole text, or the first of the second text
+    (`query`, or what stands behind a `mark` in the text).
+
+    `device` is auto, cpu, cuda or mps: "auto" leaves an object where it is, and puts what is loaded on a GPU
+    if there is one. `dtype` is float32 for what is loaded, and that of an object, unless it is named ("auto":
+    as it was saved). `batch_size` is how many texts are read together at most.
     """
     check_options(budget=budget, missing=missing, too_long=too_long, texts=texts, seed=seed)
+    check_options(task=task, device=device, dtype=dtype, batch_size=batch_size)
+    check_task(task, prompt, labels, mark)
     choice, best = to_be_chosen(attention)
-    check_held(model, network=network, remote_code=remote_code)
+    check_held(model, network=network, remote_code=remote_code, task=task)
     columns = {"text": text, "label": label, "query": query, "rationale": rationale}
     given = given_texts(data, **columns, lower=lower, missing=missing)
     subject: Model = held_model(
@@ -161,14 +178,19 @@ def audit(
         attention=choice,
         network=network,
         remote_code=remote_code,
+        task=task,
+        prompt=prompt,
+        device=device,
+        dtype=dtype,
     )
-    given = fitted(given, subject.labels)
+    given = fitted(marked_texts(given, mark), subject.labels)
     examples, long = with_room(subject, given.examples, too_long)
     chosen: Chosen | None = None
     if best:
         subject, examples, chosen = best_row(subject, best, examples, texts or check_budget(budget).texts)
-    found = audited(subject, examples, budget, watcher, seed=seed, texts=texts)
+    found = audited(subject, examples, budget, watcher, seed=seed, texts=texts, batch_size=batch_size)
     settings = {"budget": budget, "texts": texts, "seed": seed, "too_long": too_long, "attention": attention}
+    settings |= {"task": task, "prompt": prompt, "mark": mark, "device": str(subject.device), "dtype": dtype}
     return AuditResult(
         model=name or name_of(model),
         attention=subject.capabilities.attention,
@@ -177,7 +199,7 @@ def audit(
         kind=subject.capabilities.kind,
         chosen=chosen,
         data=given.about,
-        notes=given.notes,
+        notes=(*given.notes, *subject.capabilities.notes),
         too_long=long,
         settings={option: value for option, value in settings.items() if value is not None},
     )

@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attentest.auditing.models import as_model, load_model
-from attentest.auditing.options import check_model
+from attentest.auditing.options import check_model, named, verbatim
+from attentest.foreign.prompt import CLASSIFY, PROMPT
 from attentest.model.seam import Model
 from attentest.refusal import Refusal
 
 
-def check_held(model: Any, *, network: bool = False, remote_code: bool = False) -> None:
+def check_held(model: Any, *, network: bool = False, remote_code: bool = False, task: str = CLASSIFY) -> None:
     """Refuse what its name, files and settings rule out, before anything is loaded; not of an object."""
     if isinstance(model, str | os.PathLike):
-        check_model(os.fspath(model), network=network, remote_code=remote_code)
+        check_model(os.fspath(model), network=network, remote_code=remote_code, task=task)
 
 
 def held_model(
@@ -30,7 +31,8 @@ def held_model(
 ) -> Model:
     """The model, with whatever is `asked` of `as_model`; what is None is left out."""
     asked = {name: value for name, value in asked.items() if value is not None}
-    given: dict[str, Any] = {"labels": None if labels is None else named(labels), "attention": attention}
+    words = verbatim if asked.get("task") == PROMPT else named
+    given: dict[str, Any] = {"labels": None if labels is None else words(labels), "attention": attention}
     if isinstance(model, str | os.PathLike):
         if tokenizer is not None:
             raise Refusal(
@@ -43,15 +45,6 @@ def held_model(
         return load_model(os.fspath(model), **given, **asked)
     inside, own = _unpacked(model)
     return as_model(inside, tokenizer=own if tokenizer is None else tokenizer, **given, **asked)
-
-
-def named(labels: Sequence[str] | Mapping[int, str]) -> tuple[str, ...]:
-    """Names of classes in their order: of a string, apart by commas; of a dict, by its numbers."""
-    if isinstance(labels, str):
-        return tuple(name.strip() for name in labels.split(","))
-    if isinstance(labels, Mapping):
-        return tuple(str(labels[number]) for number in sorted(labels))
-    return tuple(map(str, labels))
 
 
 def name_of(model: Any) -> str:

@@ -60,7 +60,7 @@ def _importances(subject: Subject) -> Iterator[tuple[np.ndarray, Importances]]:
     model = subject.model
     answered_by = model.capabilities.answered_by
     assert answered_by is not None, "others are asked by the experiments themselves"
-    for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
+    for rows in buckets(subject.texts.lengths, subject.texts.at_once or TEXTS, tokens=TOKENS):
         batch = subject.texts.batch(rows).to(model.device)
         with torch.no_grad():
             reading = model.read(batch)

@@ -12,6 +12,8 @@ from typing import Any
 from attentest.foreign.adapter import METHODS, AdaptedModel
 from attentest.foreign.loading import adopt, load_transformer
 from attentest.foreign.maps import KINDS
+from attentest.foreign.placement import AUTO, best_device, device_named, placed
+from attentest.foreign.prompt import CLASSIFY, prompt_of
 from attentest.foreign.views import ranked_by
 from attentest.foreign.words import ROW
 from attentest.model.seam import Model
@@ -28,10 +30,17 @@ def as_model(
     tokenizer: Any = None,
     labels: Sequence[str] | None = None,
     attention: Mapping[str, Any] | None = None,
+    task: str = CLASSIFY,
+    prompt: str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
 ) -> Model:
     """An object as a model on the bench; `attention` chooses among those of a transformer."""
     choice, kind = _chosen(attention)
+    prompt_of(task, prompt)
     if isinstance(model, Model):
+        _no_task(task)
+        model = _moved(model, device, dtype)
         _nothing_more(attention or {} if model.capabilities.layered is None else choice, tokenizer, labels)
         return ranked_by(model, kind)
     if tokenizer is not None or hasattr(model, "get_input_embeddings"):
@@ -42,7 +51,8 @@ def as_model(
                 needs="the tokenizer it was trained with",
                 way_out="Give it: audit(model, data, tokenizer=tokenizer).",
             )
-        return ranked_by(adopt(model, tokenizer, labels=labels, **choice), kind)
+        model = placed(model, device, dtype)
+        return ranked_by(adopt(model, tokenizer, labels=labels, task=task, prompt=prompt, **choice), kind)
     if not any(hasattr(model, name) for name in METHODS):
         raise Refusal(
             f"a model of the class {type(model).__name__}",
@@ -50,6 +60,7 @@ def as_model(
             needs="a model trained here, a Hugging Face classifier with its tokenizer, or an adapter",
             way_out="docs/guides/your-model.md shows an adapter of ten lines.",
         )
+    _no_task(task)
     if labels is None:
         raise Refusal(
             "an adapter",
@@ -58,7 +69,7 @@ def as_model(
             way_out="Give labels=('no', 'yes').",
         )
     _nothing_more(attention or {}, None, None)
-    return AdaptedModel(model, labels)
+    return _moved(AdaptedModel(model, labels), device, dtype)
 
 
 def _chosen(attention: Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
@@ -69,6 +80,29 @@ def _chosen(attention: Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
     kind = str(choice.pop("kind", ROW))
     look_up(kind, KINDS, "attention")
     return choice, kind
+
+
+def _moved(model: Model, device: str | None, dtype: str | None) -> Model:
+    """A model on the bench, on another device; its numbers stay as they are."""
+    if dtype not in (None, AUTO):
+        raise Refusal(
+            f"dtype={dtype!r}",
+            got="a model that is on the bench already, or no Hugging Face model",
+            needs="no type: its numbers stay as they are",
+            way_out="Leave the type out.",
+        )
+    where = None if device == AUTO else device_named(device)
+    return model if where is None else model.to(where)
+
+
+def _no_task(task: str) -> None:
+    if task != CLASSIFY:
+        raise Refusal(
+            f"task={task!r}",
+            got="a model that is no causal language model of transformers",
+            needs="a Hugging Face model whose class ends in ForCausalLM",
+            way_out="Leave the task out: this model classifies texts.",
+        )
 
 
 def _nothing_more(choice: Mapping[str, Any], tokenizer: Any, labels: Sequence[str] | None) -> None:
@@ -89,16 +123,26 @@ def load_model(
     attention: Mapping[str, Any] | None = None,
     network: bool = False,
     remote_code: bool = False,
+    task: str = CLASSIFY,
+    prompt: str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
 ) -> Model:
     """The model in a folder, under a name of the hub, or made by `module:factory`."""
     if not Path(where).is_dir() and ":" in where:
         made = _made(where)
         model, tokenizer = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
-        return as_model(model, tokenizer=tokenizer, labels=labels, attention=attention)
+        asked: dict[str, Any] = {"task": task, "prompt": prompt, "device": device, "dtype": dtype}
+        return as_model(model, tokenizer=tokenizer, labels=labels, attention=attention, **asked)
     if Path(where).is_dir() and _is_ours(Path(where)):
-        return as_model(load(where), labels=labels, attention=attention)
+        _no_task(task)
+        ours = load(where)
+        ours = ours if device != AUTO else ours.to(best_device())
+        return as_model(ours, labels=labels, attention=attention, device=device, dtype=dtype)
     choice, kind = _chosen(attention)
-    found = load_transformer(where, labels=labels, network=network, remote_code=remote_code, **choice)
+    how: dict[str, Any] = {"task": task, "prompt": prompt, "device": device, "dtype": dtype}
+    trust: dict[str, Any] = {"network": network, "remote_code": remote_code}
+    found = load_transformer(where, labels=labels, **trust, **how, **choice)
     return ranked_by(found, kind)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from attentest.corpus.tables.words_for_nothing import WAYS
+from attentest.foreign.prompt import CLASSIFY, NEXT_TOKEN, PROMPT, check_labels, prompt_of
 from attentest.foreign.saved_folder import check_saved
 from attentest.foreign.words import NAMES, ROW
 from attentest.refusal import Refusal
@@ -18,7 +19,7 @@ REFUSE, SKIP, TRUNCATE = "refuse", "skip", "truncate"
 TOO_LONG: Final = (REFUSE, SKIP, TRUNCATE)
 DEVICES: Final = ("auto", "cpu", "cuda", "mps")
 NUMBERS: Final = ("auto", "float32", "float64", "float16", "bfloat16")
-TASKS: Final = ("classify", "prompt", "next-token")
+TASKS: Final = (CLASSIFY, PROMPT, NEXT_TOKEN)
 OURS: Final = "has_query"  # in the config.json of a model that was trained here, and of no other
 WORDS: Final[Mapping[str, Sequence[str]]] = {
     "budget": BUDGET_NAMES,
@@ -64,12 +65,44 @@ def _check_number(name: str, number: Any, least: int) -> None:
         )
 
 
-def check_model(where: str, *, network: bool = False, remote_code: bool = False) -> None:
+def check_task(
+    task: str, prompt: str | None, labels: Sequence[str] | Mapping[int, str] | None, mark: str | None
+) -> None:
+    """Refuse a prompt and labels that do not make a task."""
+    prompt_of(task, prompt)
+    if task == PROMPT:
+        check_labels(verbatim(labels or ()))
+    if mark is not None and task != NEXT_TOKEN:
+        raise Refusal(
+            f"mark={mark!r}",
+            got=f"the task {task!r}",
+            needs="task='next-token', which may be asked about at a marked place",
+            way_out="Leave the mark out.",
+        )
+
+
+def named(labels: Sequence[str] | Mapping[int, str]) -> tuple[str, ...]:
+    """Names of classes in their order: of a string, apart by commas; of a dict, by its numbers."""
+    if isinstance(labels, str):
+        return tuple(name.strip() for name in labels.split(","))
+    if isinstance(labels, Mapping):
+        return tuple(str(labels[number]) for number in sorted(labels))
+    return tuple(map(str, labels))
+
+
+def verbatim(labels: Sequence[str] | Mapping[int, str]) -> tuple[str, ...]:
+    """Labels of a prompt, with the blanks before them: they are what the model would write."""
+    return tuple(labels.split(",")) if isinstance(labels, str) else named(labels)
+
+
+def check_model(
+    where: str, *, network: bool = False, remote_code: bool = False, task: str = CLASSIFY
+) -> None:
     """Refuse a saved model from its name, files and settings; a factory is only known once it has run."""
     folder = Path(where).is_dir()
     if (not folder and ":" in where) or (folder and is_ours(Path(where))):
         return
-    check_saved(where, network=network, remote_code=remote_code)
+    check_saved(where, network=network, remote_code=remote_code, task=task)
 
 
 def is_ours(folder: Path) -> bool:

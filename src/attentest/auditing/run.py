@@ -58,6 +58,7 @@ def audited(
     searches: bool = True,
     seed: int = SEED,
     texts: int | None = None,
+    batch_size: int | None = None,
 ) -> Audit:
     """Ask every question, or those that are named.
 
@@ -76,6 +77,7 @@ def audited(
         look_up(name, QUESTIONS, "question of an audit")
     model, chosen = on_the_bench(model), spread(examples, allowed.texts)
     subject = audited_subject(model, chosen)
+    subject.texts.at_once = batch_size or subject.texts.at_once
     ids = tuple(example.id for example in chosen)
     found = Audit(len(chosen), len(examples), budget, model.labels, ids)
     audit = Auditing(subject, _twin(subject, found), allowed)

@@ -14,6 +14,7 @@ from attentest.corpus.tables.forms import Columns, columns_of
 from attentest.corpus.tables.guessing import column_of, guessed
 from attentest.corpus.tables.table import table_digest
 from attentest.corpus.tables.words_for_nothing import REFUSE, is_missing
+from attentest.foreign.prompt import split_at
 from attentest.refusal import Refusal
 
 
@@ -171,6 +172,13 @@ def fitted(given: GivenTexts, labels: Sequence[str]) -> GivenTexts:
         examples=_relabelled(given.examples, dict.fromkeys(found, UNLABELLED)),
         notes=(*given.notes, note),
     )
+
+
+def marked_texts(given: GivenTexts, mark: str | None) -> GivenTexts:
+    """Each text up to its mark, and behind it what follows; without a mark they stay whole."""
+    if mark is None:
+        return given
+    return replace(given, examples=tuple(split_at(example, mark) for example in given.examples))
 
 
 def _renamed(

@@ -55,6 +55,20 @@ def audit(
         bool, typer.Option("--special-tokens", help="The tokenizer's marks are units, too.")
     ] = False,
     lower: Annotated[bool, typer.Option("--lower", help="Lower-case the texts.")] = False,
+    task: Annotated[
+        str, typer.Option(help="Of a causal language model: prompt (--prompt, --labels) or next-token.")
+    ] = "classify",
+    prompt: Annotated[
+        str | None, typer.Option(help="What stands around each text: 'Review: {text}\\nSentiment:'.")
+    ] = None,
+    mark: Annotated[
+        str | None, typer.Option(help="What marks the place in each text whose next token is asked about.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    dtype: Annotated[
+        str | None, typer.Option(help="float32 (the default), float64, bfloat16, float16, or auto: as saved.")
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(help="So many texts at once, at most.")] = None,
     network: Annotated[bool, typer.Option("--network", help="Fetch the model from the hub.")] = False,
     remote_code: Annotated[
         bool, typer.Option("--remote-code", help="Let code run that comes with the model.")
@@ -67,6 +81,8 @@ def audit(
     chosen |= {"words": False} if sub_words else {}
     chosen |= {"special_tokens": True} if special_tokens else {}
     words = {"budget": budget, "too_long": too_long, "missing": missing, "texts": texts, "seed": seed}
+    words |= {"task": task, "prompt": None if prompt is None else _line_breaks(prompt), "mark": mark}
+    words |= {"device": device, "dtype": dtype, "batch_size": batch_size}
     columns = {"text": text, "label": label, "query": query, "rationale": rationale}
     trust = {"network": network, "remote_code": remote_code}
     with in_options():
@@ -87,10 +103,14 @@ def _audited(
     chosen: dict[str, Any],
 ) -> Any:
     """The cheapest checks first: words, the model's settings, the table; only then is a library loaded."""
-    from attentest.auditing.options import check_model, check_options
+    from attentest.auditing.options import check_model, check_options, check_task
 
-    check_options(**words, attention=chosen.get("kind"))
-    check_model(model, network=of_model["network"], remote_code=of_model["remote_code"])
+    prompted = {"prompt": words["prompt"], "mark": words["mark"]}
+    plain = {name: value for name, value in words.items() if name not in prompted}
+    check_options(**plain, attention=chosen.get("kind"))
+    check_task(words["task"], **prompted, labels=of_model["labels"])
+    trust = {"network": of_model["network"], "remote_code": of_model["remote_code"]}
+    check_model(model, **trust, task=words["task"])
     from attentest.auditing.page import check_out
     from attentest.auditing.texts import given_texts
     from attentest.terminal.progress import counting
@@ -102,6 +122,11 @@ def _audited(
         from attentest.auditing.api import audit as ask
 
         return ask(model, given, attention=chosen, name=model, watcher=watcher, **words, **of_model)
+
+
+def _line_breaks(prompt: str) -> str:
+    """A prompt as a shell hands it over, in which a line break is a backslash and an n."""
+    return prompt.replace("\\n", "\n").replace("\\t", "\t")
 
 
 def _place(what: str, written: str | None) -> int | str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import sys
+from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 
 from attentest.cli.audit import audit
 from attentest.cli.corpora import corpora
+from attentest.cli.examples import show_examples
 from attentest.cli.results import compare, look_back, report
 from attentest.cli.serve import serve
 from attentest.cli.shared import (
@@ -30,10 +32,27 @@ app = typer.Typer(
     name="attentest",
     help="Do a model's attention weights explain its predictions? Train, permute, measure, compare.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _say_version(asked: bool) -> bool:
+    if asked:
+        print(f"attentest {installed('attentest')}")
+        raise typer.Exit()
+    return asked
+
+
+@app.callback()
+def attentest(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Do a model's attention weights explain its predictions? Train, permute, measure, compare."""
+
+
 app.add_typer(corpora, name="corpora")
 app.add_typer(store_group, name="store")
 app.command()(audit)
@@ -225,3 +244,6 @@ def run_cell(
 def _exit_by(result: dict[str, Any]) -> None:
     if result["failed"]:
         raise typer.Exit(1)
+
+
+show_examples(app)

@@ -10,7 +10,7 @@ from attentest.refusal import Refusal
 
 ARGUMENTS = (
     *("labels", "text", "label", "query", "rationale", "budget", "lower", "missing", "too_long", "texts"),
-    *("seed", "network", "remote_code", "device", "batch_size", "dtype", "task", "prompt", "store"),
+    *("seed", "network", "remote_code", "device", "batch_size", "dtype", "task", "prompt", "mark", "store"),
     *("attention", "layer", "head", "out"),
 )
 VALUE = r"\([^()]*\)|'[^']*'|\"[^\"]*\"|\.\.\.|[\w-]+"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -24,7 +25,7 @@ class AbstractForeignModel(nn.Module, Model):
     There is no vocabulary of ours, no decoder that is known to be affine, and nothing was trained here.
     """
 
-    def __init__(self, embedding: nn.Embedding, labels: tuple[str, ...]) -> None:
+    def __init__(self, embedding: Any, labels: tuple[str, ...]) -> None:
         super().__init__()
         self.embedding, self.labels = embedding, labels
 

@@ -6,14 +6,18 @@ Everything that would make the numbers mean something else is refused before a t
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from attentest.foreign.causal import NextToken
 from attentest.foreign.editing import library
-from attentest.foreign.saved_folder import KIND, check_saved, unreadable
+from attentest.foreign.placement import AUTO, TYPES, device_named, type_named
+from attentest.foreign.prompt import CLASSIFY, NEXT_LABELS, Prompt, check_labels, prompt_of
+from attentest.foreign.prompted import PromptedInput
+from attentest.foreign.saved_folder import KIND, check_saved, check_task, unreadable
 from attentest.foreign.transformer import TransformerModel
 from attentest.refusal import Refusal
 
@@ -24,21 +28,31 @@ def load_transformer(
     labels: Sequence[str] | None = None,
     network: bool = False,
     remote_code: bool = False,
+    task: str = CLASSIFY,
+    prompt: str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
     **choice: Any,
 ) -> TransformerModel:
-    """The classifier in a folder, or with `network` under a name of the hub; `choice` is of its attention.
+    """The model in a folder, or with `network` under a name of the hub; `choice` is of its attention.
 
-    Nothing is fetched and no code that came with the model is run unless the caller says so.
+    A classifier, or with a `task` a causal language model; in single precision unless a `dtype` is named
+    ("auto": as it was saved). Nothing is fetched and no code that came with the
+    model is run unless the caller says so.
     """
     transformers = library()
-    check_saved(where, network=network, remote_code=remote_code)
+    check_saved(where, network=network, remote_code=remote_code, task=task)
     settings = {"local_files_only": Path(where).is_dir(), "trust_remote_code": remote_code}
+    where_to, numbers = device_named(device), AUTO if dtype == AUTO else type_named(dtype)
+    kind = transformers.AutoModelForSequenceClassification
+    if task != CLASSIFY:
+        kind = transformers.AutoModelForCausalLM
     try:
         config = transformers.AutoConfig.from_pretrained(where, **settings)
-        _check_kind(config.architectures, config, str(where))
+        _check_kind(config.architectures, config, str(where), task)
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, **settings)
-        model, about = transformers.AutoModelForSequenceClassification.from_pretrained(
-            where, **settings, use_safetensors=True, dtype=torch.float32, output_loading_info=True
+        model, about = kind.from_pretrained(
+            where, **settings, use_safetensors=True, dtype=numbers or torch.float32, output_loading_info=True
         )
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
         if isinstance(error, Refusal):
@@ -50,16 +64,25 @@ def load_transformer(
             f"model {where}",
             got=f"no weights for {', '.join(lacking[:3])} ({len(lacking)} in all)",
             needs="weights for every part: what is missing would be random",
-            way_out="Fine-tune the model with its classifying head and save it again.",
+            way_out="Fine-tune the model with its head and save it again.",
         )
-    return adopt(model, tokenizer, labels=labels, **choice)
+    if where_to is not None:
+        model = model.to(where_to)
+    return adopt(model, tokenizer, labels=labels, task=task, prompt=prompt, **choice)
 
 
 def adopt(
-    model: Any, tokenizer: Any, *, labels: Sequence[str] | None = None, **choice: Any
+    model: Any,
+    tokenizer: Any,
+    *,
+    labels: Sequence[str] | None = None,
+    task: str = CLASSIFY,
+    prompt: str | None = None,
+    **choice: Any,
 ) -> TransformerModel:
-    """A classifier and its tokenizer, in hand. The model is put into evaluation mode."""
+    """A model and its tokenizer, in hand. The model is put into evaluation mode."""
     library()
+    around = prompt_of(task, prompt)
     config = getattr(model, "config", None)
     if config is None or not hasattr(model, "get_input_embeddings"):
         raise Refusal(
@@ -68,16 +91,48 @@ def adopt(
             needs=f"one whose class ends in {KIND}",
             way_out="Any other module goes through an adapter: attentest.foreign.adapter.",
         )
-    _check_kind([type(model).__name__], config, type(model).__name__)
+    _check_kind([type(model).__name__], config, type(model).__name__, task)
     _check_precision(model)
     _check_offsets(model, tokenizer, choice.get("words", True))
-    _check_tokenizer(model, tokenizer)
-    return TransformerModel(model, tokenizer, _labels(config, labels), **choice)
+    _check_tokenizer(model, tokenizer, padded=task == CLASSIFY)
+    if around is None:
+        return TransformerModel(model, tokenizer, _labels(config, labels), **choice)
+    return causal_model(model, tokenizer, around, labels, choice)
 
 
-def _check_kind(names: Sequence[str] | None, config: Any, where: str) -> None:
-    """A classifier of whole texts into two or more classes that exclude each other."""
+def causal_model(
+    model: Any, tokenizer: Any, prompt: Prompt, labels: Sequence[str] | None, choice: Mapping[str, Any]
+) -> TransformerModel:
+    """A causal language model asked what comes next, behind a prompt."""
+    written = PromptedInput(tokenizer, prompt)
+    if prompt.asks_token:
+        if labels is not None:
+            raise Refusal(
+                "labels of the task 'next-token'",
+                got=f"{len(labels)} of them",
+                needs="none: one token is asked about, against all others",
+                way_out="Leave them out, or ask with task='prompt'.",
+            )
+        return TransformerModel(NextToken(model), tokenizer, NEXT_LABELS, written=written, **choice)
+    check_labels(labels or ())
+    tokens, longer = written.label_tokens(labels or ())
+    first = "Of labels of several tokens the first is scored, which tells each from all others"
+    return TransformerModel(
+        NextToken(model, tokens),
+        tokenizer,
+        tuple(label.strip() for label in labels or ()),
+        written=written,
+        notes=[f"{first}: {', '.join(longer)}."] if longer else [],
+        **choice,
+    )
+
+
+def _check_kind(names: Sequence[str] | None, config: Any, where: str, task: str) -> None:
+    """A classifier of texts into two or more classes that exclude each other, or what its task needs."""
     name, wrong = (names or ["no class"])[0], None
+    check_task(where, name, task)
+    if task != CLASSIFY:
+        return
     if not name.endswith(KIND):
         wrong = f"{name}", f"a classifier of whole texts, whose class ends in {KIND}"
     elif config.num_labels < 2 or config.problem_type == "regression":
@@ -90,13 +145,13 @@ def _check_kind(names: Sequence[str] | None, config: Any, where: str) -> None:
 
 
 def _check_precision(model: Any) -> None:
-    """Changes of an output by a hundredth are measured: half precision would drown them in rounding."""
-    if model.dtype not in (torch.float32, torch.float64):
+    """Floating point numbers: those of single, double or half precision."""
+    if model.dtype not in TYPES.values():
         raise Refusal(
             f"a {model.config.model_type} model in {str(model.dtype).removeprefix('torch.')}",
-            got="numbers of half precision",
-            needs="single or double precision",
-            way_out="Hand over model.float(); what is loaded from a folder comes in single precision.",
+            got="numbers that are quantised, or of a type that is not known",
+            needs=f"one of {', '.join(TYPES)}",
+            way_out="Load it without quantisation: dtype='bfloat16' takes half of single's memory.",
         )
 
 
@@ -112,8 +167,8 @@ def _check_offsets(model: Any, tokenizer: Any, words: bool) -> None:
         )
 
 
-def _check_tokenizer(model: Any, tokenizer: Any) -> None:
-    """As many vectors as the tokenizer has numbers, and one idea of padding."""
+def _check_tokenizer(model: Any, tokenizer: Any, *, padded: bool) -> None:
+    """As many vectors as the tokenizer has numbers, and one idea of padding where a model looks for it."""
     rows, wrong = model.get_input_embeddings().num_embeddings, None
     numbers = set(tokenizer.get_vocab().values())
     most = max(numbers, default=-1)
@@ -122,6 +177,8 @@ def _check_tokenizer(model: Any, tokenizer: Any) -> None:
         wrong = "one without words", "the tokenizer's files beside the model's"
     elif most >= rows:
         wrong = f"numbers up to {most}", f"none above {rows - 1}: the model has {rows} vectors"
+    elif not padded:
+        return
     elif tokenizer.pad_token_id is None:
         wrong = "no padding token", "one, so that texts can be read together (tokenizer.pad_token = ...)"
     elif expected != tokenizer.pad_token_id:

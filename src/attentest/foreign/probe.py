@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from attentest.foreign.placement import HALF
 from attentest.model.batch import Batch
+from attentest.model.precision import at_least_single
+from attentest.refusal import Refusal
 
 
 def tables_of(model: Any) -> list[nn.Embedding]:
@@ -15,6 +18,30 @@ def tables_of(model: Any) -> list[nn.Embedding]:
     own = model.get_input_embeddings()
     tied = [m for m in model.modules() if isinstance(m, nn.Embedding) and m.weight is own.weight]
     return sorted(tied, key=lambda table: table is own)  # what is shared is called by its shares, if any
+
+
+@final
+class SingleLookUp(nn.Module):
+    """A table of half precision whose vectors come in single: what is computed with them is ours."""
+
+    def __init__(self, table: nn.Embedding) -> None:
+        super().__init__()
+        self.table = table
+        self.num_embeddings, self.embedding_dim = table.num_embeddings, table.embedding_dim
+
+    @property
+    def weight(self) -> Tensor:
+        """The table's own."""
+        return self.table.weight
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """The vectors of these tokens, in single precision."""
+        return at_least_single(self.table(tokens))
+
+
+def single_look_up(table: nn.Embedding) -> Any:
+    """The table itself, or around one of half precision its vectors in single."""
+    return SingleLookUp(table) if table.weight.dtype in HALF else table
 
 
 def probe_of(tokenizer: Any, rows: int, device: torch.device) -> Batch:
@@ -42,3 +69,15 @@ def longest_text(model: Any, tokenizer: Any) -> int:
         if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
             positions = min(positions, module.num_embeddings - module.padding_idx - 1)
     return min(most, positions)
+
+
+def counted(what: str, number: int, count: int, of: str) -> int:
+    """A place counted from 0 or backwards from -1, as one from 0."""
+    if not -count <= number < count:
+        raise Refusal(
+            f"{what} {number} of a {of} model",
+            got=f"a model with {count}",
+            needs=f"a number from {-count} to {count - 1}",
+            way_out=f"The first {what} is 0, the last -1.",
+        )
+    return number % count

@@ -59,22 +59,26 @@ def stack_of(model: nn.Module, path: str) -> str | None:
 
 def remainder(model: nn.Module, stack: str, first: int, layers: int) -> nn.Module:
     """The model from layer `first` of `layers` on, to be run while states enter it."""
-    whole = holder = _copied(model)
+    whole = holder = shallow_copy(model)
     *way, name = stack.split(".")
     for part in way:
-        holder._modules[part] = holder = _copied(holder.get_submodule(part))
+        holder._modules[part] = holder = shallow_copy(holder.get_submodule(part))
     listed = list(model.get_submodule(stack).children())
     left = listed[first:] if len(listed) == layers else listed  # fewer: one stands for several
     holder._modules[name] = nn.ModuleList([Entrance(left[0]), *left[1:]])
     if hasattr(holder, "config"):
         config: Any = copy.copy(holder.config)
         config.num_hidden_layers = layers - first
+        kinds = getattr(config, "layer_types", None)
+        if kinds is not None:  # which layers see a window only is counted from the first one left
+            config.layer_types = list(kinds)[first:]
         config._attn_implementation = NAME
         holder.config = config
     return whole
 
 
-def _copied(module: nn.Module) -> nn.Module:
+def shallow_copy(module: nn.Module) -> nn.Module:
+    """The module with the same parts, so that other parts can be put into the copy."""
     shallow = copy.copy(module)
     shallow._modules = dict(module._modules)
     return shallow

@@ -23,6 +23,7 @@ from attentest.foreign.editing import WATCH, Call, Edit, Maps, Sums, watching
 from attentest.foreign.proof import Proof
 from attentest.foreign.remainder import entering, remainder, stack_of
 from attentest.foreign.text import Layout
+from attentest.model.precision import at_least_single
 from attentest.model.seam import Reading
 from attentest.refusal import Refusal
 from attentest.shapes import Embedded
@@ -47,12 +48,18 @@ class TransformerReading:
     row: Float[Tensor, "batch head place"]
     entered: Float[Tensor, "batch place states"] | None = None  # the states before the chosen layer
     carried: Float[Tensor, "batch head place each"] | None = None  # the values its attention weighs
+    target: Int[Tensor, " batch"] | None = None  # the token that is asked about, of a causal model
 
     @classmethod
     def of(cls, reading: Reading) -> TransformerReading:
         """What a reading of a transformer kept."""
         assert "row" in reading.kept, "only a reading of this model can be taken up again"
         return cls(base=reading, **reading.kept)
+
+    @property
+    def laid(self) -> Layout:
+        """What the model read."""
+        return Layout(self.ids, self.types, self.present, self.token, self.target)
 
 
 def inputs_of(model: nn.Module, laid: Layout, *, typed: bool) -> dict[str, Any]:
@@ -61,6 +68,8 @@ def inputs_of(model: nn.Module, laid: Layout, *, typed: bool) -> dict[str, Any]:
     inputs: dict[str, Any] = {"input_ids": laid.ids, "attention_mask": laid.present.long()}
     if typed and "token_type_ids" in taken:
         inputs["token_type_ids"] = laid.types
+    if laid.target is not None:
+        inputs["target"] = laid.target
     if "use_cache" in taken:
         inputs["use_cache"] = False
     return inputs
@@ -124,22 +133,22 @@ class AbstractRoad(ABC):
     def logits(self, reading: TransformerReading, rows: Rows) -> Answers:
         """The answer to every variant."""
         at_once = max(1, FLOATS // (len(rows) * self.floats(reading)))
-        return torch.cat([self.some(reading, part) for part in rows.split(at_once, dim=1)], dim=1)
+        answers = [self.some(reading, part) for part in rows.split(at_once, dim=1)]
+        return at_least_single(torch.cat(answers, dim=1).to(rows.device))
 
     def floats(self, reading: TransformerReading) -> int:
         """About as many numbers as one variant of one text holds at a time."""
         places, heads = reading.ids.shape[1], reading.row.shape[1]
-        return places * (12 * self.model.config.hidden_size + 2 * heads * places)
+        return places * (12 * self.model.config.hidden_size + 2 * heads * places) + self.scored
+
+    @property
+    def scored(self) -> int:
+        """Logits that a variant holds: of a causal model, as many as tokens are scored."""
+        return 4 * getattr(self.model, "scored", 0)
 
     @abstractmethod
     def some(self, reading: TransformerReading, rows: Rows) -> Answers:
         """The answers to as many variants as fit."""
-
-
-def _laid(reading: TransformerReading, count: int) -> Layout:
-    """Each text so many times over, its variants next to each other."""
-    kept = (reading.ids, reading.types, reading.present, reading.token)
-    return Layout(*(piece.repeat_interleave(count, dim=0) for piece in kept))
 
 
 def _placed(reading: TransformerReading, rows: Rows, number: int) -> Edit:
@@ -150,8 +159,8 @@ def _placed(reading: TransformerReading, rows: Rows, number: int) -> Edit:
         if call.number != number:
             return None
         query = torch.arange(call.weights.shape[2], device=flat.device)
-        here = (query == deciding[:, None])[:, None, :, None]
-        return torch.where(here, flat[:, :, None].to(call.weights.dtype), call.weights)
+        here = (query == deciding[:, None])[:, None, :, None].to(call.weights.device)
+        return torch.where(here, flat[:, :, None].to(call.weights), call.weights)
 
     return placed
 
@@ -165,7 +174,10 @@ class Whole(AbstractRoad):
     def some(self, reading: TransformerReading, rows: Rows) -> Answers:
         """The whole model, as often as there are variants."""
         count = rows.shape[1]
-        laid, embeddings = _laid(reading, count), reading.base.embeddings.repeat_interleave(count, dim=0)
+        laid, embeddings = (
+            reading.laid.repeated(count),
+            reading.base.embeddings.repeat_interleave(count, dim=0),
+        )
         edit = _placed(reading, rows, self.proof.layers[self.layer])
         with watching(self.model, edit, self.proof.road) as watch, looked_up(self.tables, laid, embeddings):
             logits = self.model(**inputs_of(self.model, laid, typed=self.typed)).logits
@@ -199,7 +211,7 @@ class Suffix(AbstractRemaining):
         assert reading.entered is not None
         count = rows.shape[1]
         states = reading.entered.repeat_interleave(count, dim=0)
-        logits = self._run(_laid(reading, count), states, _placed(reading, rows, 0))
+        logits = self._run(reading.laid.repeated(count), states, _placed(reading, rows, 0))
         return logits.unflatten(0, (-1, count))
 
 
@@ -211,7 +223,7 @@ class LastRow(AbstractRemaining):
 
     def floats(self, reading: TransformerReading) -> int:
         """One position, and its row over all of them."""
-        return 12 * self.model.config.hidden_size + 4 * reading.row[0].numel()
+        return 12 * self.model.config.hidden_size + 4 * reading.row[0].numel() + self.scored
 
     def some(self, reading: TransformerReading, rows: Rows) -> Answers:
         """One position a variant."""
@@ -221,12 +233,11 @@ class LastRow(AbstractRemaining):
         sums = sums.flatten(0, 1)[:, None].contiguous()
 
         def brought(call: Call) -> tuple[Sums, Maps]:
-            return sums, call.weights
+            return sums.to(call.weights.device), call.weights
 
         at = deciding[..., None].expand(-1, -1, reading.entered.shape[2])
         states = reading.entered.gather(1, at).repeat_interleave(count, dim=0)
-        kept = (reading.ids, reading.types, reading.present, reading.token)
-        alone = Layout(*(piece.gather(1, deciding).repeat_interleave(count, dim=0) for piece in kept))
+        alone = reading.laid.alone(reading.deciding).repeated(count)
         return self._run(alone, states, brought).unflatten(0, (-1, count))
 
 

@@ -16,6 +16,8 @@ from torch import Tensor
 
 from attentest.foreign.text import Layout
 from attentest.model.batch import Batch
+from attentest.model.precision import at_least_single
+from attentest.shapes import Embedded
 
 Row = Float[Tensor, "batch head place"]
 Units = Int[Tensor, "batch place"]  # the unit each place belongs to, -1 where it is none
@@ -62,6 +64,15 @@ class Portions:
         unit = self.unit.clamp_min(0)[:, None, :, None].expand_as(values)
         found = values.new_zeros(*self.sums.shape, values.shape[3])
         return found.scatter_add(2, unit, values * self.portion[..., None]).transpose(1, 2).flatten(2)
+
+
+def brought(portions: Portions, carried: Tensor | None, laid: Layout, embeddings: Embedded) -> Tensor:
+    """What each unit brings, in values; where a hook saw none, in the vectors of its words."""
+    if carried is not None:
+        return portions.brought(at_least_single(carried))
+    at = laid.token.clamp_min(0)[..., None].expand(-1, -1, embeddings.shape[2])
+    mean = portions.row.mean(1, keepdim=True)
+    return Portions.of(mean, portions.unit, portions.sums.shape[2]).brought(embeddings.gather(1, at)[:, None])
 
 
 def units_of(batch: Batch, laid: Layout) -> tuple[Units, Bool[Tensor, "batch unit"]]:

@@ -8,9 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from attentest.foreign.prompt import CLASSIFY, EXAMPLE
 from attentest.refusal import Refusal
 
 KIND = "ForSequenceClassification"
+CAUSAL = ("ForCausalLM", "LMHeadModel")
+SECOND_STACK = "ForConditionalGeneration"
 WEIGHTS, PICKLED = ("*.safetensors",), ("*.bin", "*.pt", "*.pth", "*.ckpt")
 OTHERS: Final = {  # heads whose attention is not tested, under any option
     "ForTokenClassification": "classifies tokens",
@@ -23,12 +26,14 @@ OTHERS: Final = {  # heads whose attention is not tested, under any option
 }
 
 
-def check_saved(where: str | os.PathLike[str], *, network: bool, remote_code: bool) -> None:
+def check_saved(
+    where: str | os.PathLike[str], *, network: bool, remote_code: bool, task: str = CLASSIFY
+) -> None:
     """Refuse a name that is no folder here, and a folder whose model cannot be tested."""
     folder = Path(where)
     if folder.is_dir():
         _check_folder(folder)
-        _check_settings(str(where), _settings(folder), remote_code)
+        _check_settings(str(where), _settings(folder), remote_code, task)
     elif not network:
         raise Refusal(
             f"model {where}",
@@ -70,7 +75,7 @@ def _settings(folder: Path) -> Mapping[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
-def _check_settings(where: str, settings: Mapping[str, Any], remote_code: bool) -> None:
+def _check_settings(where: str, settings: Mapping[str, Any], remote_code: bool, task: str) -> None:
     """No code of its own without leave, and a head whose attention is tested."""
     if "auto_map" in settings and not remote_code:
         raise Refusal(
@@ -80,6 +85,7 @@ def _check_settings(where: str, settings: Mapping[str, Any], remote_code: bool) 
             way_out="Say remote_code=True if you have read that code.",
         )
     name = str(next(iter(settings.get("architectures") or ()), ""))
+    check_task(where, name, task)
     head = next((head for head in OTHERS if name.endswith(head)), None)
     several = "a model that gives several labels to one text", "classes that exclude each other"
     wrong = (f"a {name}, which {OTHERS[head]}", f"a classifier of whole texts ({KIND})") if head else None
@@ -89,6 +95,27 @@ def _check_settings(where: str, settings: Mapping[str, Any], remote_code: bool) 
     if wrong:
         way_out = "Attention is tested by how it changes a distribution over classes."
         raise Refusal(f"model {where}", got=wrong[0], needs=wrong[1], way_out=way_out)
+
+
+def check_task(where: str, name: str, task: str) -> None:
+    """Refuse a model whose class cannot do what the task asks, and a causal one without a task."""
+    causal, wrong = name.endswith(CAUSAL), None
+    if causal and task == CLASSIFY:
+        wrong = (
+            f"a causal language model ({name}) and no task",
+            "what is to be decided: labels behind a prompt, or the next token",
+            f"Say task='prompt', {EXAMPLE}; or task='next-token'.",
+        )
+    elif not causal and task != CLASSIFY and name.endswith(SECOND_STACK):
+        wrong = (
+            f"a {name}, whose decoder reads the text through an encoder",
+            "a causal language model, in which the text itself is continued",
+            "Fine-tune it as a classifier (ForSequenceClassification), or give a causal model.",
+        )
+    elif not causal and task != CLASSIFY and name:
+        wrong = f"a {name}", "a causal language model (ForCausalLM)", "Leave the task out for a classifier."
+    if wrong:
+        raise Refusal(f"model {where}", got=wrong[0], needs=wrong[1], way_out=wrong[2])
 
 
 ONE_NUMBER = "a regression model, with one number as its answer", "two classes or more"

@@ -8,17 +8,18 @@ Nothing is tokenised again after this: whatever shortens a text removes token id
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from attentest.corpus.example import Example
+from attentest.corpus.example import UNLABELLED, Example
 from attentest.corpus.raw_text import Span, query_text, text_and_spans
 from attentest.foreign.text import Frame
-from attentest.model.batch import AbstractSplit, marked_words
+from attentest.model.batch import AbstractSplit, Batch, marked_words
 from attentest.model.seam import label_numbers
 from attentest.refusal import Refusal
 
@@ -34,6 +35,66 @@ class EncodedText:
     query: list[int]
     units: list[int]
     words: list[int]  # the unit that holds each word, -1 where the tokenizer drops the word
+    target: int | None = None  # the token that really follows, where one is asked about and the user has it
+
+
+class AbstractInput(ABC):
+    """How texts become a model's input: by themselves, or inside a prompt."""
+
+    tokenizer: Any
+    frames: Mapping[bool, Frame]  # of single texts, and of texts with a second one
+    prompted: bool = False  # whether a prompt stands around each text
+    asks_token: bool = False  # whether a token is asked about, one a text
+
+    @abstractmethod
+    def check(self, examples: Sequence[Example]) -> None:
+        """Refuse texts that cannot be read together."""
+
+    @abstractmethod
+    def encode(self, example: Example, *, words: bool) -> EncodedText:
+        """A text, taken apart; units are words or single tokens."""
+
+    @abstractmethod
+    def places(self, example: Example) -> int:
+        """How many places an example takes, with all that stands around it."""
+
+    @abstractmethod
+    def probe(self, batch: Batch) -> Batch:
+        """Texts to try a model with, and what stands behind them."""
+
+
+@final
+class PlainInput(AbstractInput):
+    """Texts, or pairs of texts, with the tokenizer's own special tokens."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        self.frames = {pair: Frame.of(tokenizer, pair=pair) for pair in (False, True)}
+
+    def check(self, examples: Sequence[Example]) -> None:
+        """All of them pairs, or none."""
+        with_query = sum(example.query is not None for example in examples)
+        if with_query not in (0, len(examples)):
+            raise Refusal(
+                "texts to be read",
+                got=f"{with_query} of {len(examples)} with a second text",
+                needs="all of them or none",
+                way_out="Read pairs and single texts apart.",
+            )
+
+    def encode(self, example: Example, *, words: bool) -> EncodedText:
+        """By the frame of single texts or of pairs."""
+        return encode(self.tokenizer, example, self.frames[example.query is not None], words=words)
+
+    def places(self, example: Example) -> int:
+        """Its tokens, those of its second text, and the marks."""
+        query = query_text(example)
+        texts = [text_and_spans(example)[0], *([] if query is None else [query])]
+        return len(self.tokenizer(*texts, truncation=False, verbose=False)["input_ids"])
+
+    def probe(self, batch: Batch) -> Batch:
+        """As they are."""
+        return batch
 
 
 def encode(tokenizer: Any, example: Example, frame: Frame, *, words: bool) -> EncodedText:
@@ -52,13 +113,6 @@ def encode(tokenizer: Any, example: Example, frame: Frame, *, words: bool) -> En
     return EncodedText(ids[begin:end], query, units, of_words)
 
 
-def places_of(tokenizer: Any, example: Example) -> int:
-    """How many places an example takes, its second text and the marks included."""
-    query = query_text(example)
-    texts = [text_and_spans(example)[0], *([] if query is None else [query])]
-    return len(tokenizer(*texts, truncation=False, verbose=False)["input_ids"])
-
-
 def units_of_offsets(
     text: str, spans: Sequence[Span], offsets: Sequence[Span]
 ) -> tuple[list[int], list[int]]:
@@ -67,9 +121,7 @@ def units_of_offsets(
     A word in which no token begins is part of the unit whose token runs over it, as a quotation mark after an
     ellipsis may be; one that no token covers has no unit.
     """
-    written = np.array([place for place, character in enumerate(text) if not character.isspace()] or [0])
-    begins = np.array([begin for begin, _ in offsets], dtype=np.int64)
-    first = written[np.searchsorted(written, begins).clip(max=len(written) - 1)]
+    first = first_written(text, offsets)
     word = np.searchsorted([end for _, end in spans], first, side="right").clip(max=max(0, len(spans) - 1))
     of_units, units = np.unique(word, return_inverse=True)
     of_words = np.full(len(spans), -1)
@@ -78,6 +130,13 @@ def units_of_offsets(
         of_words[reach[0] : reach[1]] = unit  # the words that begin within the token
     of_words[of_units] = np.arange(len(of_units))
     return units.tolist(), of_words.tolist()
+
+
+def first_written(text: str, offsets: Sequence[Span]) -> Numbers:
+    """Where the first character of each token is that is no blank, or else the last such one of the text."""
+    written = np.array([place for place, character in enumerate(text) if not character.isspace()] or [0])
+    begins = np.array([begin for begin, _ in offsets], dtype=np.int64)
+    return written[np.searchsorted(written, begins).clip(max=len(written) - 1)]
 
 
 def _written(example: Example, encoded: EncodedText) -> list[str]:
@@ -119,7 +178,7 @@ class TokenisedSplit(AbstractSplit):
     def __init__(
         self,
         examples: Sequence[Example],
-        tokenizer: Any,
+        written: AbstractInput,
         labels: Sequence[str],
         *,
         frame: Frame,
@@ -127,9 +186,11 @@ class TokenisedSplit(AbstractSplit):
         marked: bool,
         longest: int,
     ) -> None:
-        _check_pairs(examples)
+        written.check(examples)
+        if written.asks_token:  # no class of an example is right or wrong
+            examples = [replace(example, label=UNLABELLED) for example in examples]
         self.examples = examples
-        self.encoded = [encode(tokenizer, example, frame, words=words) for example in examples]
+        self.encoded = [written.encode(example, words=words) for example in examples]
         self.queries = [np.array(each.query, dtype=np.int64) for each in self.encoded] if frame.pair else []
         self._check(frame, longest)
         cut = [(each.ids, each.units) for each in self.encoded]
@@ -141,7 +202,7 @@ class TokenisedSplit(AbstractSplit):
         self.sentences = [np.array(units, dtype=np.int64) for _, units in cut] if words else None
         self.by_word = words and not marked
         self.around = (frame.before.ids, frame.closing.ids) if marked else ((), ())
-        self.tokenizer = tokenizer
+        self.tokenizer = written.tokenizer
 
     def rationale(self, row: int) -> Bool[np.ndarray, " unit"]:
         """Which units of a text hold a word that somebody marked; empty where marks count other words."""
@@ -178,17 +239,6 @@ class TokenisedSplit(AbstractSplit):
                 needs=f"at most {longest}, which is what the model has positions for",
                 way_out="None is cut in silence: say too_long='truncate' or 'skip', or shorten such texts.",
             )
-
-
-def _check_pairs(examples: Sequence[Example]) -> None:
-    with_query = sum(example.query is not None for example in examples)
-    if with_query not in (0, len(examples)):
-        raise Refusal(
-            "texts to be read",
-            got=f"{with_query} of {len(examples)} with a second text",
-            needs="all of them or none",
-            way_out="Read pairs and single texts apart.",
-        )
 
 
 def _with_marks(ids: list[int], units: list[int], frame: Frame) -> tuple[list[int], list[int]]:

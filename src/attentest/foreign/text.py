@@ -7,6 +7,7 @@ each token, as it numbers the sentence of each word in a hierarchy: units that a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -29,6 +30,19 @@ class Layout:
     types: Placed
     present: Bool[Tensor, "batch place"]
     token: Placed
+    target: Int[Tensor, " batch"] | None = None  # the token that is asked about, where it is no place's
+
+    def repeated(self, count: int) -> Layout:
+        """Each text so many times over, its copies next to each other."""
+        return self._each(lambda piece: piece.repeat_interleave(count, dim=0))
+
+    def alone(self, place: Int[Tensor, " batch"]) -> Layout:
+        """One place of each text."""
+        return self._each(lambda piece: piece.gather(1, place[:, None]) if piece.ndim == 2 else piece)
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Layout:
+        pieces = (self.ids, self.types, self.present, self.token, self.target)
+        return Layout(*(None if piece is None else change(piece) for piece in pieces))  # type: ignore[arg-type]
 
 
 @final
@@ -53,6 +67,7 @@ class Frame:
     left: bool
     pair: bool
     inside: tuple[Part, ...] = ()  # marks that come with the tokens, to be typed as the tokenizer would
+    asks_token: bool = False  # whether a second text ends with the token asked about, which is not laid out
 
     @classmethod
     def of(cls, tokenizer: Any, *, pair: bool) -> Frame:
@@ -110,9 +125,13 @@ class Frame:
         own = torch.arange(batch.tokens.shape[1], device=device)[None]
         put(batch.tokens, self._types(batch.tokens), batch.mask, own)
         put_marks(self.between)
+        target = None
         if batch.query is not None and batch.query_mask is not None:
-            types = torch.full_like(batch.query, self.of_texts[1])
-            put(batch.query, types, batch.query_mask, torch.full_like(batch.query, -1))
+            types, there = torch.full_like(batch.query, self.of_texts[1]), batch.query_mask
+            if self.asks_token:
+                last = there.sum(1, keepdim=True) - 1
+                target, there = batch.query.gather(1, last)[:, 0], there.clone().scatter(1, last, False)
+            put(batch.query, types, there, torch.full_like(batch.query, -1))
         put_marks(self.after)
         ids, types, present, token = (torch.cat(pieces, dim=1) for pieces in zip(*columns, strict=True))
         order = (present if self.left else ~present).int().argsort(dim=1, stable=True)
@@ -124,6 +143,7 @@ class Frame:
             types.masked_fill(~present, 0),
             present,
             token.masked_fill(~present, -1),
+            target,
         )
 
     def _types(self, tokens: Placed) -> Placed:

@@ -7,10 +7,8 @@ mean is for rankings and distances only.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, final
 
 import torch
@@ -18,9 +16,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attentest.corpus.example import Example
+from attentest.foreign.causal import ask_likeliest, drawn_anew
 from attentest.foreign.editing import Call, watching
 from attentest.foreign.foreign_model import AbstractForeignModel, Variants
-from attentest.foreign.probe import longest_text, probe_of, tables_of
+from attentest.foreign.placement import is_spread, rounding
+from attentest.foreign.probe import counted, longest_text, probe_of, single_look_up, tables_of
 from attentest.foreign.proof import family, proven
 from attentest.foreign.remainder import overheard, stack_of
 from attentest.foreign.roads import (
@@ -31,17 +31,17 @@ from attentest.foreign.roads import (
     looked_up,
     roads_to_try,
 )
-from attentest.foreign.rows import Portions, units_of
-from attentest.foreign.split import TokenisedSplit, places_of
-from attentest.foreign.text import Frame, Layout
+from attentest.foreign.rows import Portions, brought, units_of
+from attentest.foreign.split import AbstractInput, PlainInput, TokenisedSplit
+from attentest.foreign.text import Layout
 from attentest.foreign.words import ROW, in_words
 from attentest.model.batch import Batch
 from attentest.model.constructions import TRANSFORMER
+from attentest.model.precision import at_least_single
 from attentest.model.seam import Capabilities, LayeredModel, Origin, Reading, Room
 from attentest.refusal import Refusal
 from attentest.shapes import Embedded
 
-CLOSE = 1e-4  # how near a faster road must come to the whole one, relative to the logits
 # What a model may do when a part of it is run alone: then it has no such road.
 CANNOT = (RuntimeError, ValueError, TypeError, AttributeError, IndexError, KeyError)
 
@@ -66,35 +66,41 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         words: bool = True,
         special_tokens: bool = False,
         origin: Origin | None = None,
+        written: AbstractInput | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         tables = tables_of(model)
-        super().__init__(tables[0], tuple(labels))
+        super().__init__(single_look_up(tables[0]), tuple(labels))
         self.transformer, self.tokenizer = model.eval(), tokenizer
         self._origin, self._width = origin, 0
         self.words, self.special_tokens = words, special_tokens
         self.tables, self.typed = tables, "token_type_ids" in tokenizer.model_input_names
-        self.frames = {pair: Frame.of(tokenizer, pair=pair) for pair in (False, True)}
-        if special_tokens and model.config.is_encoder_decoder:
+        self.written = written or PlainInput(tokenizer)
+        self.frames = self.written.frames
+        if special_tokens and (self.written.prompted or model.config.is_encoder_decoder):
             raise Refusal(
                 f"special tokens of a {family(model)} model as units",
-                got="a model whose decoder cannot go without them",
+                got="a prompt, or a model whose decoder cannot go without them",
                 needs="special_tokens=False",
                 way_out="What rests on them is then held as it is.",
             )
-        probe = probe_of(tokenizer, tables[0].num_embeddings, self.device)
-        laid = self.frames[False].lay_out(probe)
-        self.proof = proven(model, inputs_of(model, laid, typed=self.typed))
-        self.layer = _counted("layer", layer, len(self.proof.layers), family(model))
+        probe = self.written.probe(probe_of(tokenizer, tables[0].num_embeddings, self.device))
+        self.proof = proven(model, inputs_of(model, self.laid(probe), typed=self.typed))
+        self.layer = counted("layer", layer, len(self.proof.layers), family(model))
         self.head = None
         self.road: AbstractRoad = Whole(model, self.proof, self.layer, self.typed, self.tables)
         if head is not None:
             with torch.no_grad():
                 heads = self.read(probe).kept["row"].shape[1]
-                self.head = _counted("head", head, heads, family(model))
+                self.head = counted("head", head, heads, family(model))
         self.road = self._settled(probe)
-        room = Room(longest_text(model, tokenizer), partial(places_of, tokenizer))
+        room = Room(longest_text(model, tokenizer), self.written.places)
         self._capabilities = Capabilities(
-            attention=self.in_words(ROW), kind=TRANSFORMER, layered=self, room=room
+            attention=self.in_words(ROW),
+            kind=None if self.written.prompted else TRANSFORMER,  # error rates are known of classifiers
+            layered=self,
+            room=room,
+            notes=tuple(notes),
         )
 
     @property
@@ -133,11 +139,11 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         return self._around(self.transformer, layer, head)
 
     def drawn_anew(self) -> TransformerModel | None:
-        """Other parameters as the library draws them; None of a construction, which learnt nothing."""
-        if self._origin is not None:
+        """Other parameters as the library draws them; None of a construction, which learnt nothing, or
+        where the model is spread over several devices."""
+        if self._origin is not None or is_spread(self.transformer):
             return None
-        fresh = type(self.transformer)(copy.deepcopy(self.transformer.config))
-        fresh = fresh.to(device=self.device, dtype=self.transformer.dtype)
+        fresh = drawn_anew(self.transformer).to(device=self.device, dtype=self.transformer.dtype)
         return self._around(fresh, self.layer, self.head)
 
     def _around(self, model: Any, layer: int, head: int | None) -> TransformerModel:
@@ -149,6 +155,8 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
             head=head,
             words=self.words,
             special_tokens=self.special_tokens,
+            written=self.written,
+            notes=self._capabilities.notes,
         )
 
     @property
@@ -159,15 +167,18 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
     def split(self, examples: Sequence[Example]) -> TokenisedSplit:
         """The examples as sub-words, to be read in batches; what the model cannot read is refused."""
         pair = bool(examples) and examples[0].query is not None
-        return TokenisedSplit(
+        split = TokenisedSplit(
             examples,
-            self.tokenizer,
+            self.written,
             self.labels,
             frame=self.frames[pair],
             words=self.words,
             marked=self.special_tokens,
             longest=longest_text(self.transformer, self.tokenizer),
         )
+        if self.written.asks_token:
+            ask_likeliest(split, self.frames[pair], self.transformer, self.device)
+        return split
 
     def read(
         self, batch: Batch, *, embeddings: Embedded | None = None, rng: torch.Generator | None = None
@@ -186,6 +197,7 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
             "types": laid.types,
             "present": laid.present,
             "token": laid.token,
+            "target": laid.target,
             "unit": unit,
             "deciding": deciding,
             "row": row,
@@ -195,7 +207,7 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         return Reading(
             batch=batch,
             embeddings=embeddings,
-            hidden=_brought(portions, carried, laid, embeddings),
+            hidden=brought(portions, carried, laid, embeddings),
             scores=weights.clamp_min(torch.finfo(weights.dtype).tiny).log(),
             weights=weights,
             mask=mask,
@@ -242,8 +254,9 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         maps, carried = kept[0].weights, kept[0].values
         at = deciding[:, None, None, None].expand(-1, maps.shape[1], 1, maps.shape[3])
         if carried is not None:
-            carried = carried.repeat_interleave(maps.shape[1] // carried.shape[1], dim=1)
-        return maps.gather(2, at)[:, :, 0], states[0] if states else None, carried
+            carried = carried.repeat_interleave(maps.shape[1] // carried.shape[1], dim=1).to(self.device)
+        row = at_least_single(maps.gather(2, at)[:, :, 0]).to(self.device)
+        return row, states[0].to(self.device) if states else None, carried
 
     @torch.no_grad()
     def _settled(self, probe: Batch) -> AbstractRoad:
@@ -257,38 +270,22 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         for kind in roads_to_try(self.transformer, self.proof, self.layer):
             self.road = kind(*settings)
             with suppress(*CANNOT):
-                if torch.allclose(self.decide(self.read(probe), given), wanted, rtol=CLOSE, atol=CLOSE):
+                if self._near(self.decide(self.read(probe), given), wanted):
                     return self.road
         return whole
+
+    def _near(self, found: Tensor, wanted: Tensor) -> bool:
+        """Whether two answers are one, within the rounding of the model's type."""
+        most = rounding(self.transformer.dtype)
+        return torch.allclose(found, wanted, rtol=most, atol=most)
 
     def _need_own_answer(self, reading: Reading, probe: Batch) -> None:
         """Vectors looked up by us and a row put back by us must lead where the model goes by itself."""
         own = self.transformer(**inputs_of(self.transformer, self.laid(probe), typed=self.typed)).logits
-        if not torch.allclose(self.decide(reading), own, rtol=CLOSE, atol=CLOSE):
+        if not self._near(self.decide(reading), at_least_single(own)):
             raise Refusal(
                 f"reading with a {family(self.transformer)} model",
                 got="another answer than the model's own",
                 needs="the same answer when its own vectors and attention are given back",
                 way_out="Write an adapter for such a model.",
             )
-
-
-def _brought(portions: Portions, carried: Tensor | None, laid: Layout, embeddings: Embedded) -> Tensor:
-    """What each unit brings, in values; where a hook saw none, in the vectors of its words."""
-    if carried is not None:
-        return portions.brought(carried)
-    at = laid.token.clamp_min(0)[..., None].expand(-1, -1, embeddings.shape[2])
-    mean = portions.row.mean(1, keepdim=True)
-    return Portions.of(mean, portions.unit, portions.sums.shape[2]).brought(embeddings.gather(1, at)[:, None])
-
-
-def _counted(what: str, number: int, count: int, of: str) -> int:
-    """A place counted from 0 or backwards from -1, as one from 0."""
-    if not -count <= number < count:
-        raise Refusal(
-            f"{what} {number} of a {of} model",
-            got=f"a model with {count}",
-            needs=f"a number from {-count} to {count - 1}",
-            way_out=f"The first {what} is 0, the last -1.",
-        )
-    return number % count

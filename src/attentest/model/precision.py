@@ -41,3 +41,8 @@ def _products(newer: str, older: bool) -> Iterator[None]:
         yield
     finally:
         setattr(matmul, name, before)
+
+
+def at_least_single(numbers: torch.Tensor) -> torch.Tensor:
+    """The numbers in single precision if they are of half: their differences are looked at, in numpy too."""
+    return numbers.float() if numbers.dtype in (torch.float16, torch.bfloat16) else numbers

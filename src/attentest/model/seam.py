@@ -227,6 +227,7 @@ class Capabilities:
     answered_by: AnsweredBy | None = None
     layered: LayeredModel | None = None  # whose layer and head can be chosen
     room: Room | None = None  # for texts, where a model has positions for so many tokens only
+    notes: tuple[str, ...] = ()  # what a reader of results must know of the model, in sentences
 
 
 def network_of(model: Model, what: str) -> Network:

@@ -14,13 +14,14 @@ WAYS: Final = (CLASS, DROP, REFUSE)
 IN_ANY_CASE: Final = frozenset(
     {"nan", "na", "n/a", "#n/a", "<na>", "nat", "null", "inf", "+inf", "-inf", "infinity", "-infinity"}
 )
+UNSEEN: Final = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})  # blanks, line ends, controls, no width
 AS_WRITTEN: Final = frozenset({"None"})  # Python's; "none" is a class as often as not
 
 
 def is_missing(value: Any) -> bool:
     """None, NaN (which alone differs from itself), and strings of blanks, controls or signs of no width."""
     if isinstance(value, str):
-        return all(unicodedata.category(sign)[0] in "ZC" for sign in value)
+        return all(unicodedata.category(sign) in UNSEEN for sign in value)
     return value is None or value != value
 
 

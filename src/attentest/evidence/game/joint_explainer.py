@@ -135,7 +135,7 @@ class JointExplainer:
         """The weight of every word of a split, texts one behind the other."""
         found = np.empty(split.lengths.sum())
         told = Told(split, answers, np.arange(len(split)))
-        for rows in buckets(split.lengths, TEXTS, tokens=TOKENS):
+        for rows in buckets(split.lengths, split.at_once or TEXTS, tokens=TOKENS):
             batch, said = _batch(self.both, told, rows)
             found[places(split.lengths, rows)] = self.both(batch, said)[0][batch.mask].cpu().numpy()
         return found

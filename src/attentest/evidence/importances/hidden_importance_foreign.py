@@ -11,6 +11,7 @@ from attentest.evidence.importances.gradient import likeliest, parameters_at_res
 from attentest.evidence.removal.decisions import without
 from attentest.model.divergence import total_variation
 from attentest.model.networks.decoder import distribution
+from attentest.model.precision import at_least_single
 from attentest.model.seam import Model, Reading
 
 PerUnit = Float[Tensor, "batch unit"]
@@ -31,7 +32,7 @@ def free_gradient(model: Model, reading: Reading) -> PerUnit:
         if states is None:
             return torch.full_like(reading.weights, float("nan"))
         (slope,) = torch.autograd.grad(likeliest(model.decide(again)).sum(), states)
-    norms = slope.norm(dim=2)
+    norms = at_least_single(slope.norm(dim=2))
     if again.scored_unit is not None:
         inside = norms.masked_fill(again.scored_unit < 0, 0.0)
         norms = norms.new_zeros(again.mask.shape).scatter_add(1, again.scored_unit.clamp_min(0), inside)

@@ -75,7 +75,7 @@ class Dispersion(AbstractBesideControls):
         # To compare two norms, one model does.
         whole = shown(subject, self.frobenius) if subject.name == "trained" and self.frobenius else set()
         nulls = NullDraws.of(subject, self.nulls)
-        for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
+        for rows in buckets(subject.texts.lengths, subject.texts.at_once or TEXTS, tokens=TOKENS):
             found = gradients(model, subject.texts.batch(rows).to(model.device), free=True)
             reading = found.reading
             assert found.norm_free is not None

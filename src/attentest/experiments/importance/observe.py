@@ -120,7 +120,7 @@ class Importance(AbstractBesideControls):
         pool = AttentionPool.of(model, subject.texts)
         whole = shown(subject, self.shown, self.texts) if subject.name == "trained" else set()
         k = max(10, int(0.1 * subject.texts.lengths.mean()))  # as the published code has it
-        for rows in buckets(subject.texts.lengths, TEXTS, tokens=TOKENS):
+        for rows in buckets(subject.texts.lengths, subject.texts.at_once or TEXTS, tokens=TOKENS):
             batch = subject.texts.batch(rows).to(model.device)
             given = self._given(model, pool, batch, rows, rng)
             own = Importances.of(model, batch, given)

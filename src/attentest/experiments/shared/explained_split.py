@@ -38,7 +38,7 @@ class ExplainedSplit:
         answers = np.zeros(len(split), dtype=np.int64)
         defined = np.zeros(len(split), dtype=bool)
         importances = {name: np.empty(split.lengths.sum()) for name in IMPORTANCES}
-        for rows in buckets(split.lengths, TEXTS, tokens=TOKENS):
+        for rows in buckets(split.lengths, split.at_once or TEXTS, tokens=TOKENS):
             found = gradients(model, split.batch(rows).to(model.device))
             reading = found.reading
             output = distribution(model.decide(reading)).detach()

@@ -39,7 +39,7 @@ class RankedSplit:
             vectors=torch.zeros(most, len(split), model.width, device=model.device),
             logits=torch.zeros(len(split), model.outputs, device=model.device),
         )
-        for places in buckets(split.lengths, TEXTS, tokens=TOKENS):
+        for places in buckets(split.lengths, split.at_once or TEXTS, tokens=TOKENS):
             with torch.no_grad():
                 reading = model.read_distinct(split.batch(places).to(model.device), rng=noise)
                 whole.logits[places] = model.decide(reading)

@@ -1,0 +1,189 @@
+"""Causal language models behind the seam: what comes next, under any attention, by every road."""
+
+import pytest
+import torch
+
+from attentest.corpus.example import Example
+from attentest.foreign.loading import adopt
+from attentest.foreign.prompt import Prompt
+from attentest.foreign.prompted import PromptedInput
+from attentest.foreign.roads import TransformerReading, Whole
+from attentest.refusal import Refusal
+from tests.families import (
+    CAUSAL,
+    PROMPT,
+    TEXTS,
+    VOCABULARY,
+    made_causal,
+    tiny_causal,
+    tokenizer,
+    trained_pieces,
+)
+from tests.toys import seeded
+
+
+def own_logits(model, texts):
+    """The model's own logits of every token behind each text, one text at a time and so without padding."""
+    read = tokenizer("gpt2")
+    with torch.no_grad():
+        return torch.stack([model(**read(text, return_tensors="pt")).logits[0, -1] for text in texts])
+
+
+@pytest.mark.parametrize("family", CAUSAL)
+def test_behind_a_prompt_the_model_answers_with_its_own_logits_of_the_labels(family):
+    model = tiny_causal(family)
+    adopted, batch = made_causal(family, model=model)
+    wanted = own_logits(model, [PROMPT.replace("{text}", text) for text in TEXTS])
+    with torch.no_grad():
+        reading = adopted.read(batch)
+        logits = adopted.decide(reading)
+    labels = [VOCABULARY["good"], VOCABULARY["bad"]]
+    torch.testing.assert_close(logits, wanted[:, labels], atol=1e-5, rtol=1e-4)
+    assert adopted.labels == ("good", "bad") and adopted.proof.rule == "last"
+    assert reading.mask.sum(1).tolist() == [4, 6, 2, 1], "units are the words of the text alone"
+    torch.testing.assert_close(reading.weights.sum(-1), torch.ones(4, reading.weights.shape[1]))
+
+
+@pytest.mark.parametrize("family", CAUSAL)
+def test_the_next_token_against_all_others_has_the_probability_the_model_gives_it(family):
+    model = tiny_causal(family)
+    adopted, batch = made_causal(family, task="next-token", model=model)
+    wanted = own_logits(model, TEXTS).softmax(-1).amax(-1)
+    with torch.no_grad():
+        found = adopted.decide(adopted.read(batch)).softmax(-1)
+    torch.testing.assert_close(found[:, 0], wanted, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(found.sum(1), torch.ones(4))
+
+
+@pytest.mark.parametrize("family", CAUSAL)
+@pytest.mark.parametrize(("layer", "head"), [(-1, None), (0, 1)])
+def test_an_edit_answers_as_if_the_model_were_read_from_the_beginning(family, layer, head):
+    """The twin: other weights, many variants, texts longer than a window, by both roads."""
+    windowed = "sliding_window" in CAUSAL[family][2]  # in double such rows of padding are NaN by themselves
+    near = {"atol": 1e-4, "rtol": 1e-4} if windowed else {"atol": 1e-9, "rtol": 1e-9}
+    adopted, batch = made_causal(family, double=not windowed, layer=layer, head=head)
+    with torch.no_grad():
+        reading = adopted.read(batch)
+        given = torch.rand(4, 5, *reading.weights.shape[1:], generator=seeded()).to(reading.weights)
+        fast = adopted.decide(reading, given)
+        assert adopted.road.name != "whole"
+        adopted.road = Whole(adopted.transformer, adopted.proof, adopted.layer, adopted.typed, adopted.tables)
+        torch.testing.assert_close(fast, adopted.decide(reading, given), **near)
+    assert (fast[:, 0] - fast[:, 1]).abs().max() > 1e-6, "the variants differ"
+
+
+def test_the_token_that_is_asked_about_stays_when_the_text_is_changed():
+    """Without a word another token may be likelier: what is decided is still the first text's."""
+    adopted, batch = made_causal(task="next-token")
+    asked = batch.query[torch.arange(4), batch.query_mask.sum(1) - 1]
+    shorter = made_causal(task="next-token", texts=("cat sat far", "dog ran home today walking", "film", "a"))
+    with torch.no_grad():
+        other = adopted.read(shorter[1]).kept["target"]
+        kept = adopted.read(batch).kept["target"]
+    assert torch.equal(kept, asked) and not torch.equal(kept, other)
+
+
+def test_what_really_follows_is_asked_about_where_the_user_has_it():
+    adopted, _ = made_causal(task="next-token")
+    text = Example(
+        id="0", tokens=("the", "cat"), label="", query=("sat", "far"), text="the cat", query_text=" sat"
+    )
+    batch = adopted.split([text]).batch([0])
+    assert batch.query.tolist() == [[VOCABULARY["sat"]]]
+    with torch.no_grad():
+        wanted = own_logits(adopted.transformer.causal, ["the cat"]).softmax(-1)[0, VOCABULARY["sat"]]
+        torch.testing.assert_close(adopted.decide(adopted.read(batch)).softmax(-1)[0, 0], wanted)
+
+
+@pytest.mark.parametrize("kind", ["byte-level", "metaspace"])
+@pytest.mark.parametrize(
+    "template", ["Review: {text}\nSentiment:", "{text}", 'It\'s "{text}" - {query}', "so\n{text}\n"]
+)
+def test_a_prompt_is_tokenised_whole_and_only_its_text_is_units(kind, template):
+    """Byte-level pieces and SentencePiece: nothing is lost, nothing moves, whatever joins at the borders."""
+    read = tokenizer("gpt2", pieces=trained_pieces(kind))
+    written = PromptedInput(read, Prompt(template))
+    for number, words in enumerate((("great", "."), ("3", "stars", "!"), ("Don't", "miss", "it"))):
+        second = ("he", "said") if "{query}" in template else None
+        text = Example(id=str(number), tokens=words, label="", query=second)
+        found = written.encode(text, words=True)
+        whole = template.replace("{text}", " ".join(words)).replace("{query}", "he said")
+        assert [*written.frames[True].before.ids, *found.ids, *found.query] == read(whole)["input_ids"]
+        assert max(found.units) + 1 <= len(words) and len(found.units) == len(found.ids)
+        own = (
+            "".join(read.convert_ids_to_tokens(found.ids))
+            .replace("Ġ", " ")
+            .replace("▁", " ")
+            .replace("[UNK]", "3")
+        )
+        assert own.strip().rstrip('"') == " ".join(words), "a quotation mark may join the word before it"
+
+
+def test_attention_outside_the_text_stays_where_it_is():
+    adopted, batch = made_causal(double=True)
+    with torch.no_grad():
+        reading = adopted.read(batch)
+        nothing = adopted.decide(reading, torch.zeros_like(reading.weights))
+        row, unit = reading.kept["row"], reading.kept["unit"]
+        outside = row.masked_fill((unit >= 0)[:, None], 0.0)
+        adopted.road = Whole(adopted.transformer, adopted.proof, adopted.layer, adopted.typed, adopted.tables)
+        wanted = adopted.road.logits(TransformerReading.of(reading), outside[:, None])[:, 0]
+    torch.testing.assert_close(nothing, wanted)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"task": "prompt", "labels": (" good", " bad")}, "no prompt"),
+        ({"task": "prompt", "prompt": "no place", "labels": (" good", " bad")}, r"0 times \{text\}"),
+        ({"task": "prompt", "prompt": "{text} ", "labels": ("good", "bad")}, "a blank at its end"),
+        ({"task": "prompt", "prompt": "{text}"}, "0 of them.*two or more"),
+        ({"task": "prompt", "prompt": "{text}", "labels": (" good", " ")}, "an empty one"),
+        ({"task": "prompt", "prompt": "{text}", "labels": (" good", " good")}, "the same one twice"),
+        ({"task": "prompt", "prompt": "{text}", "labels": (" good", " wonderful")}, "does not know the word"),
+        (
+            {"task": "prompt", "prompt": "{text}", "labels": (" unlike", " unlikely")},
+            "the same first token.*rows",
+        ),
+        ({"task": "next-token", "labels": (" good", " bad")}, "2 of them.*none: one token"),
+        ({"prompt": "{text}"}, "a prompt without a task"),
+        ({}, r"a causal language model \(LlamaForCausalLM\) and no task.*task='next-token'"),
+    ],
+)
+def test_what_makes_no_task_is_a_sentence(asked, said):
+    with pytest.raises(Refusal, match=said):
+        adopt(tiny_causal(), tokenizer("gpt2"), **asked)
+
+
+def test_labels_of_several_tokens_are_told_apart_by_their_first_and_that_is_said():
+    adopted = adopt(
+        tiny_causal(), tokenizer("gpt2"), task="prompt", prompt=PROMPT, labels=(" unlikely", " walked")
+    )
+    assert adopted.transformer.tokens == (VOCABULARY["un"], VOCABULARY["walk"])
+    assert "the first is scored" in adopted.capabilities.notes[0]
+    assert adopted.placed(0, None).capabilities.notes == adopted.capabilities.notes
+
+
+@pytest.mark.parametrize("numbers", ["bfloat16", "float16"])
+def test_half_precision_answers_as_single_does_within_its_rounding(numbers):
+    """Everything that is looked at is in single precision; only the model itself computes in half."""
+    single, batch = made_causal()
+    half, _ = made_causal(model=tiny_causal().to(getattr(torch, numbers)))
+    with torch.no_grad():
+        ours, theirs = half.read(batch), single.read(batch)
+        given = theirs.weights.flip(-1).masked_fill(theirs.weights == 0, 0.0)
+        moved, wanted = half.decide(ours, given), single.decide(theirs, given)
+    assert {ours.weights.dtype, ours.hidden.dtype, ours.embeddings.dtype, moved.dtype} == {torch.float32}
+    assert half.transformer.causal.dtype == getattr(torch, numbers) and half.road.name == "row"
+    near = 0.1 if numbers == "bfloat16" else 0.01
+    torch.testing.assert_close(moved, wanted, atol=near, rtol=near)
+    torch.testing.assert_close(ours.weights, theirs.weights, atol=near, rtol=near)
+
+
+def test_texts_that_the_prompt_has_no_place_for_are_refused():
+    adopted, _ = made_causal()
+    pair = Example(id="0", tokens=("cat",), label="", query=("dog",))
+    with pytest.raises(Refusal, match=r"1 texts with a second text.*\{query\}"):
+        adopted.split([pair])
+    with pytest.raises(Refusal, match="nothing that the tokenizer takes for text"):
+        adopted.split([Example(id="0", tokens=("\u00a0",), label="")])
