@@ -13,6 +13,7 @@ from attentest.bench.study import Watcher, run_cells
 from attentest.bench.verbs import adapted, told
 from attentest.bench.work import best_device
 from attentest.store.cell import Cell
+from attentest.store.checking import without_damaged
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study
@@ -25,8 +26,12 @@ def run_demo(
     store_url: str, *, seeds: int | None = None, device: str = "auto", watcher: Watcher | None = None
 ) -> dict[str, Any]:
     """Run the demo's studies in one go and pick the texts to show."""
-    store = Store(store_url)
-    planner = Planner(store, device=best_device(device))
+    here = best_device(device)
+    return without_damaged(Store(store_url), lambda store: _demo(store, seeds, here, watcher), at_once=True)
+
+
+def _demo(store: Store, seeds: int | None, device: str, watcher: Watcher | None) -> dict[str, Any]:
+    planner = Planner(store, device=device)
     studies = [adapted(load_study(name), None, seeds) for name in STUDIES]
     asked = [(study, planner.study(study)) for study in studies]
     outcome = run_cells(
@@ -47,7 +52,7 @@ def run_demo(
         "cells": len(planner.cells),
         "skipped": [],
     }
-    return about | told(asked, planner, outcome) | {"store": store_url, "texts": texts}
+    return about | told(asked, planner, outcome) | {"store": store.url, "texts": texts}
 
 
 def _texts(finding: Cell, observation: Cell, store: Store) -> list[dict[str, Any]]:

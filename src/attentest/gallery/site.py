@@ -42,6 +42,7 @@ from attentest.gallery.studying import recipes, study_pages
 from attentest.notebook import harmless, number
 from attentest.references import brief, whole
 from attentest.store.cell import short
+from attentest.store.checking import without_damaged
 from attentest.store.store import Store
 from attentest.studies.recipe import Study
 
@@ -64,7 +65,7 @@ class Asked:
 
 
 def build(
-    store_url: str,
+    place: str | Store,
     shelf: Mapping[str, str],
     *,
     watch: Watch = lambda done, of: None,
@@ -72,14 +73,19 @@ def build(
 ) -> Files:
     """Every file of the report by its name. The same store gives the same bytes.
 
-    `shelf` says of every corpus whether it is here; `asked` are the fields of `Asked`.
+    `shelf` says of every corpus whether it is here; `asked` are the fields of `Asked`. Cells that are damaged
+    are left out, and the store says which.
     """
-    wanted = Asked(**asked)
+    store = place if isinstance(place, Store) else Store(place)
+    return without_damaged(store.existing(), lambda store: _build(store, shelf, watch, Asked(**asked)))
+
+
+def _build(store: Store, shelf: Mapping[str, str], watch: Watch, wanted: Asked) -> Files:
     known = recipes(wanted.studies)
-    stored = Stored(Store(store_url).existing())
+    stored = Stored(store)
     points = grid_points(stored)
     if not points:
-        raise no_findings(store_url)
+        raise no_findings(store.url)
     write = _Writer()
     steps = len(points) + len(known)
     watch(0, steps)
