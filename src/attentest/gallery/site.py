@@ -27,6 +27,7 @@ from attentest.compare.verdicts import Judged, judged
 from attentest.gallery.by_seed import by_seed
 from attentest.gallery.calibration import calibration_page
 from attentest.gallery.catalogue import catalogue
+from attentest.gallery.earlier import Earlier, Made, token
 from attentest.gallery.explorer import corpus_words, explorer
 from attentest.gallery.extra import no_findings
 from attentest.gallery.heatmaps import HEATMAP_CSS, LEVELS
@@ -37,7 +38,7 @@ from attentest.gallery.pages import ComparePage, CorpusOverview, IndexPage, Mode
 from attentest.gallery.rows import PointRows
 from attentest.gallery.sections import point_page
 from attentest.gallery.shards import scripts, shard
-from attentest.gallery.study_figures import Album, lacking
+from attentest.gallery.study_figures import Album, lacking, told
 from attentest.gallery.studying import recipes, study_pages
 from attentest.notebook import harmless, number
 from attentest.references import brief, whole
@@ -69,18 +70,21 @@ def build(
     shelf: Mapping[str, str],
     *,
     watch: Watch = lambda done, of: None,
+    earlier: Earlier | None = None,
     **asked: Any,
 ) -> Files:
     """Every file of the report by its name. The same store gives the same bytes.
 
     `shelf` says of every corpus whether it is here; `asked` are the fields of `Asked`. Cells that are damaged
-    are left out, and the store says which.
+    are left out, and the store says which. Pages of grid points that an `earlier` report has are taken from
+    it where all they are made from is the same.
     """
     store = place if isinstance(place, Store) else Store(place)
-    return without_damaged(store.existing(), lambda store: _build(store, shelf, watch, Asked(**asked)))
+    kept, wanted = earlier or Earlier(), Asked(**asked)
+    return without_damaged(store.existing(), lambda store: _build(store, shelf, watch, wanted, kept))
 
 
-def _build(store: Store, shelf: Mapping[str, str], watch: Watch, wanted: Asked) -> Files:
+def _build(store: Store, shelf: Mapping[str, str], watch: Watch, wanted: Asked, earlier: Earlier) -> Files:
     known = recipes(wanted.studies)
     stored = Stored(store)
     points = grid_points(stored)
@@ -90,7 +94,9 @@ def _build(store: Store, shelf: Mapping[str, str], watch: Watch, wanted: Asked) 
     steps = len(points) + len(known)
     watch(0, steps)
     verdicts = {name: list(judged(study, points)) for name, study in known.items()}
-    seeds, album = _point_pages(write, points, known, verdicts, wanted, lambda done: watch(done, steps))
+    seeds, album = _point_pages(
+        write, points, known, verdicts, wanted, earlier, lambda done: watch(done, steps)
+    )
     missing = lacking(shelf, points, failed(stored.store))
     pages, downloads = study_pages(
         known,
@@ -108,8 +114,8 @@ def _build(store: Store, shelf: Mapping[str, str], watch: Watch, wanted: Asked) 
     shown = columns(points)
     corpora, drawings = _corpora(points, shown)
     write.files |= drawings
-    told = {"failed": missing.failed, "absent": missing.absent}
-    write.files[NUMBERS] = shard("numbers", numbers(points, seeds, known, told))
+    why = {"failed": missing.failed, "absent": missing.absent}
+    write.files[NUMBERS] = shard("numbers", numbers(points, seeds, known, why))
     write("compare.html", "compare.html", ComparePage(shard=NUMBERS))
     calibrated, drawings = calibration_page(stored)
     write.files |= drawings
@@ -138,6 +144,7 @@ def _point_pages(
     known: Mapping[str, Study],
     verdicts: Mapping[str, Sequence[Judged]],
     wanted: Asked,
+    earlier: Earlier,
     watch: Callable[[int], None],
 ) -> tuple[dict[str, dict[str, dict[str, float]]], Album]:
     """A page and an explorer for each grid point; gives numbers of single seeds, and all figures."""
@@ -146,20 +153,39 @@ def _point_pages(
     album = Album()
     for point in points:
         watch(len(seeds))
+        judged_here = [one for one in said if one.point is point]
         private = point.corpus in wanted.private
-        rows = PointRows(point)
-        page, figures = point_page(rows, said, known, private=private)
-        write("point.html", point.file, page)
-        album.add(page)
-        held = None if private else corpus_words(point.stored_corpus)
-        made = list(dict.fromkeys(section.command for section in page.sections if section.command))
-        texts, shards = explorer(rows, held, made, private=private, every=wanted.every_text)
-        write("explorer.html", texts.file, texts)
-        write.files |= figures | shards
-        if held is not None and f"data/{held.name}-0.js" not in write.files:  # other models have them, too
-            write.files |= held.files()
-        seeds[point.file] = by_seed(rows)
+        asked = {"private": private, "every_text": wanted.every_text}
+        named = token(point, judged_here, known, asked)
+        made = earlier.take(named)
+        if made is None:
+            made = _made(write, point, judged_here, known, wanted, private=private)
+        earlier.keep(named, made)
+        write.files |= made.files
+        album.add(point, made.drawn)
+        seeds[point.file] = made.seeds
     return seeds, album
+
+
+def _made(
+    write: _Writer,
+    point: GridPoint,
+    said: Sequence[Judged],
+    known: Mapping[str, Study],
+    wanted: Asked,
+    *,
+    private: bool,
+) -> Made:
+    """The page and the explorer of one grid point, from nothing but what `token` names."""
+    rows = PointRows(point)
+    page, figures = point_page(rows, said, known, private=private)
+    held = None if private else corpus_words(point.stored_corpus)
+    commands = list(dict.fromkeys(section.command for section in page.sections if section.command))
+    texts, shards = explorer(rows, held, commands, private=private, every=wanted.every_text)
+    files = {point.file: write.filled("point.html", page), texts.file: write.filled("explorer.html", texts)}
+    if held is not None:  # models of the same corpus have the same words
+        files |= {name: write.files[name] for name in held.names if name in write.files} or held.files()
+    return Made(files=files | figures | shards, seeds=by_seed(rows), drawn=told(page))
 
 
 def _shared() -> Files:
@@ -248,7 +274,11 @@ class _Writer:
         self.templates.filters |= {"brief": brief, "whole": whole}
 
     def __call__(self, template: str, file: str, page: object) -> None:
-        self.files[file] = self.templates.get_template(template).render(page=page) + "\n"
+        self.files[file] = self.filled(template, page)
+
+    def filled(self, template: str, page: object) -> str:
+        """One page."""
+        return self.templates.get_template(template).render(page=page) + "\n"
 
 
 def _anchor(name: str) -> str:
