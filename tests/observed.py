@@ -41,6 +41,12 @@ def importance_texts(n, seed=0, subject="trained", **columns):
     return texts(n, seed, subject).assign(**numbers).assign(**columns)
 
 
+def with_traded_null(rows, kind):
+    """Rows of the importance experiment whose nulls are the first edition's, of importances not held."""
+    old = dict.fromkeys((f"{null}_tau_{kind}" for null in importance.NULLS), rows[f"traded_tau_{kind}"])
+    return rows.assign(**{f"tau_{importance.HELD[kind]}": rows[f"tau_{kind}"]}, **old)
+
+
 def adversary_texts(n, seed=0, subject="trained", **columns):
     """Rows of the adversary experiment, in which everything not given is 0, or 0.5 attainable."""
     numbers = {**dict.fromkeys(adversary.NUMBERS, 0.0), "attainable": 0.5, "proved": True}

@@ -1,9 +1,11 @@
 """A store with every experiment of the catalogue, made by the code of one commit and kept as a fixture.
 
-`python -m tests.pinned_store` makes it anew in about a minute. It runs the studies of `tests/data/pinned`
-on corpora of a few texts, writes the store's files into one archive and what its pages show into another.
-Model weights are left out, and what differs between two runs (time, host, seconds) is made the same. The
-archive is made anew only together with a change of a version, of an experiment or of what a page shows.
+`python -m tests.pinned_store` makes it anew in about a minute; with the word `findings` it concludes anew
+from the rows that are there, as where a conclusion got a higher version. It runs the studies of
+`tests/data/pinned` on corpora of a few texts, writes the store's files into one archive and what its pages
+show into another. Model weights are left out, and what differs between two runs (time, host, seconds) is made
+the same. The archive is made anew only together with a change of a version, of an experiment or of what a
+page shows.
 """
 
 import io
@@ -20,12 +22,16 @@ from pathlib import Path
 
 import pandas as pd
 
+from attentest.bench.conclusion import conclude
 from attentest.bench.corpora import corpus_cell
+from attentest.bench.plan import Planner
 from attentest.bench.verbs import run_study
 from attentest.corpus.catalogue import load_corpus
 from attentest.corpus.files import to_files
 from attentest.gallery.site import build
 from attentest.store.store import Store
+from attentest.store.tables import to_parquet
+from attentest.studies.recipe import load_study
 
 FOLDER = Path(__file__).parent / "data" / "pinned"
 ARCHIVE = FOLDER / "store.tar.xz"
@@ -210,13 +216,29 @@ def written_pages():
     return json.loads(lzma.decompress(PAGES.read_bytes()))
 
 
+def _conclude_anew(url):
+    """Finding cells of today's versions, from the stored rows, in place of those of earlier ones."""
+    store = Store(url)
+    planner = Planner(store, device="cpu")
+    planned = {cell.key: cell for study in STUDIES for cell in planner.study(load_study(study))}
+    for key in store.done():
+        if store.cell(key).stage == "finding" and key not in planned:
+            shutil.rmtree(Path(url) / "cells" / key)
+    for cell in planned.values():
+        if not store.is_whole(cell.key):
+            store.write(cell, {"findings.parquet": to_parquet(conclude(cell, store))}, {})
+
+
 def main():
-    """Make both archives; with the word `pages` only that of the pages."""
+    """Make both archives; with the word `findings` from the stored rows, with `pages` only that of pages."""
     with tempfile.TemporaryDirectory() as folder:
-        if sys.argv[1:] != ["pages"]:
-            made = f"{folder}/made"
+        made = f"{folder}/made"
+        if not sys.argv[1:]:
             put_cut_corpora(Store(made))
             run_studies(made)
+            _pack(made)
+        elif sys.argv[1:] == ["findings"]:
+            _conclude_anew(unpack(Path(made)))
             _pack(made)
         url = unpack(Path(folder) / "unpacked")
         part = part_of(url, f"{folder}/part", PART)

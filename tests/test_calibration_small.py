@@ -9,32 +9,48 @@ from dataclasses import replace
 import pytest
 
 from attentest import load_corpus
+from attentest.auditing.questions import QUESTIONS
 from attentest.auditing.run import audited
 from attentest.claims import criteria
 from attentest.claims.calibrated import margins as committed
 from attentest.claims.criteria import Asked, judged
 from attentest.model.constructions import CONSTRUCTIONS
 from tests.constructed_models import CORPUS, model_of
+from tests.observed import with_traded_null
 
 NAMES = ("graded", "random-word", "idle-sum", "idle-random-word", "beside", "idle-running")
-QUESTIONS = ("importance", "permutation", "ablation", "erasure")
+ASKED = ("importance", "permutation", "ablation", "erasure")
 MUST = (
     "agrees with importances",
     "necessary",
     "used",
 )  # where the answer is yes, 50 texts are enough for these
 UNIFORM = Asked("ablation", "uniform-output-change")
-TRADED, GIVEN = (Asked("importance", f"tau-loo-excess{null}") for null in ("-superseded", ""))
+TRADED, GIVEN = (Asked("importance", f"tau-loo-excess{null}") for null in ("-traded", ""))
 
 
 @pytest.fixture(scope="module")
 def audits():
     corpus, found = load_corpus(CORPUS.format("")), {}
-    for name in NAMES:
-        model, _ = model_of(corpus, f"constructed({name})")
-        audit = audited(model, corpus.test[:50], "quick", questions=QUESTIONS, searches=False)
-        found[name] = audit.frame, model.capabilities.kind
+    asked = QUESTIONS["importance"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(QUESTIONS, "importance", replace(asked, conclude=beside_traded(asked.conclude)))
+        for name in NAMES:
+            model, _ = model_of(corpus, f"constructed({name})")
+            audit = audited(model, corpus.test[:50], "quick", questions=ASKED, searches=False)
+            found[name] = audit.frame, model.capabilities.kind
     return found
+
+
+def beside_traded(conclude):
+    """Concludes leave-one-out's excess over the first edition's null, too, whose columns the rows have."""
+
+    def both(rows, **about):
+        traded = conclude(with_traded_null(rows, "loo"), **about)
+        old = (replace(one, measure=TRADED.measure) for one in traded if one.measure == GIVEN.measure)
+        return [*conclude(rows, **about), *old]
+
+    return both
 
 
 def errors(audits, *, by_kind=False, **settings):

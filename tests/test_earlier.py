@@ -24,7 +24,7 @@ NAMES = ("demo", "jain-wallace-2019")
 def _quick(monkeypatch):
     """Drawings that cost nothing, and few studies."""
     monkeypatch.setattr(pictures, "svg_of", lambda spec: f'<svg width="1" height="2">{len(str(spec))}</svg>')
-    monkeypatch.setattr(site, "recipes", lambda more: {name: load_study(name) for name in (*NAMES, *more)})
+    monkeypatch.setattr(site, "recipes", lambda more, held: {name: load_study(name) for name in NAMES})
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_a_damaged_note_is_as_good_as_none(held, tmp_path, note):
     marker = out / MARKER
     if note is None:  # of the right form, with pages that lack what they should have
         told = json.loads(marker.read_text())
-        marker.write_text(json.dumps(told | {"pages": dict.fromkeys(told["pages"], {})}))
+        marker.write_text(json.dumps(told | {"pages": {key: {} for key in told["pages"]}}))
     else:
         marker.write_text(note)
     earlier = Earlier.of(out)

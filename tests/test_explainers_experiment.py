@@ -13,9 +13,9 @@ import attentest as at
 from attentest.evidence.importances import catalogue as evidence
 from attentest.evidence.importances.catalogue import Effort, attention_of, explain
 from attentest.evidence.importances.faithfulness import faithfulness, random_scores
+from attentest.evidence.importances.names import IMPORTANCES
 from attentest.evidence.importances.presence import answers_to_parts, explained
 from attentest.experiments.contract import InMemory, Subject
-from attentest.experiments.explainers import EXPLAINERS
 from attentest.experiments.explainers import conclude as explainers
 from attentest.experiments.explainers.cards import CARDS as EXPLAINER_CARDS
 from attentest.experiments.explainers.observe import Explainers
@@ -97,7 +97,7 @@ def evidence_that_draws_nothing():
 
 
 def test_names_are_the_same_on_both_sides_and_every_measure_has_a_card():
-    assert tuple(evidence.EXPLAINERS) == EXPLAINERS
+    assert [*evidence.EXPLAINERS] == [*IMPORTANCES]
     emitted = {f"explainers/{name}" for name in concluded(explainer_rows(), explainers.conclude)["measure"]}
     assert emitted == set(EXPLAINER_CARDS)
 

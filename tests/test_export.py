@@ -25,8 +25,8 @@ from attentest.refusal import Refusal
 from attentest.statistics.record import COLUMNS as FINDING_COLUMNS
 from attentest.store import findings_file
 from attentest.store.cell import canonical
-from attentest.store.findings_file import LATER, CellRows, decode, encode, sealed
-from attentest.store.importing import COLUMNS, checksum, import_findings
+from attentest.store.findings_file import COLUMNS, LATER, CellRows, decode, encode, sealed
+from attentest.store.importing import checksum, import_findings
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet, to_parquet
 from attentest.studies.recipe import load_study

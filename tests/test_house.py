@@ -125,6 +125,17 @@ def test_a_file_in_a_folder_of_a_part_is_walked():
     assert parts["experiments.calibration.observe"] == "experiments.calibration.observe"
 
 
+def test_findings_are_made_in_one_place():
+    """Whatever the estimate is, what follows from the seeds is computed once."""
+    makers = {
+        path.relative_to(SOURCE).as_posix()
+        for path, source in speaking_of("Finding(")
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "Finding"
+    }
+    assert makers == {"statistics/finding.py"}
+
+
 # Files that import by a computed name: the public API, loaded lazily, a factory that a user names, and the
 # figures of every experiment.
 COMPUTED = {"__init__.py", "auditing/models.py", "experiments/figures.py"}

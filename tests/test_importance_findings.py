@@ -42,8 +42,6 @@ def test_a_correlation_its_significance_and_its_excess_by_hand(kind, held, large
     assert told(tau, "n", "seeds", "excluded", "why") == (3, 1, 1, "constant or NaN vector")
     assert told(one(findings, f"tau-{said}-significant"), "estimate", "null") == pytest.approx((2 / 3, 0.5))
     assert told(one(findings, f"tau-{kind}-excess"), "estimate", "null") == pytest.approx((-0.1, 0.0))
-    assert one(findings, f"tau-{kind}-{larger}")["estimate"] == pytest.approx(2.1 / 4)
-    assert one(findings, f"tau-{kind}-{smaller}")["estimate"] == pytest.approx(1.8 / 4)
 
 
 def test_the_larger_null_is_chosen_in_every_group_by_itself():
@@ -66,7 +64,6 @@ def test_a_text_without_a_partner_is_left_out_of_the_swapped_null_alone():
     assert one(findings, "tau-gradient")["n"] == 3
     excess = one(findings, "tau-gradient-excess")
     assert told(excess, "n", "excluded", "why") == (2, 1, "no other text is as long")
-    assert one(findings, "tau-gradient-swapped")["why"] == "no other text is as long"
     columns["permuted_tau_gradient"] = 0.4
     excess = one(found(importance_texts(3, **columns)), "tau-gradient-excess")
     assert told(excess, "n", "excluded") == (3, 0), "the permuted null needs no partner"
@@ -85,7 +82,6 @@ def test_gradients_against_leave_one_out_by_hand():
     findings = found(rows)
     expected = {
         "tau-gradient-loo": (0.4, 0.0),
-        "tau-gradient-loo-significant": (1 / 3, 0.05),
         "gradient-loo-minus-attention-gradient": (0.2, 0.0),
         "gradient-loo-minus-attention-loo": (0.2, 0.0),
         "tau-norm-held": (0.5, NAN),

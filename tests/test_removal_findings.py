@@ -152,7 +152,7 @@ def test_groups_of_removal():
     classes = {"predicted=no", "predicted=yes"}
     assert set(found["group"]) == {"overall", "untrained", "shuffled labels", *classes}
     by_class = set(found[found["group"].isin(classes)]["measure"])
-    assert {"fraction-product", "never-flips-attention", "mass-product-minus-gradient"} < by_class
+    assert {"fraction-product", "never-flips-attention", "fraction-product-minus-attention"} < by_class
     assert not any(name.startswith(("median", "unflipped", "at-optimum")) for name in by_class)
     kept, alone = (
         removed(some).query("group == 'overall'")[["measure", "estimate", "n", "null"]].reset_index(drop=True)
@@ -211,7 +211,8 @@ def test_the_four_cells_in_percent():
         assert told(finding, "n", "excluded", "why") == (4, 1, single_weight.ONE_ITEM)
     share = one(found, "discordant-top-attention")
     assert told(share, "estimate", "null", "n", "excluded") == (1.0, 0.5, 1, 0)
-    assert "discordant-top-gradient" not in set(found["measure"]), "nothing flips, so nothing is discordant"
+    none = singly(single_weight_texts(3, top_flips_attention=0.0, random_flips_attention=0.0))
+    assert "discordant-top-attention" not in set(none["measure"]), "nothing flips, so nothing is discordant"
 
 
 def test_mcnemar_is_the_binomial_test_of_discordant_pairs():
@@ -268,7 +269,7 @@ def test_rounding_is_not_a_negative_difference():
 def test_groups_of_single_weights():
     found = singly(single_weight_rows())
     for group in ("overall", "untrained", "shuffled labels"):
-        assert {"mcnemar-p-attention", "djs-product", "neither-flips-gradient"} <= set(
+        assert {"mcnemar-p-attention", "djs-attention", "neither-flips-gradient"} <= set(
             found[found["group"] == group]["measure"]
         )
 
@@ -288,6 +289,6 @@ def test_a_missing_column_is_refused(conclude, make, column):
 
 
 def test_the_products_card_says_that_it_wins_by_construction():
-    for measure in ("fraction-product", "median-mass-product", "at-optimum-product", "excess-product"):
+    for measure in ("fraction-product", "mass-product", "at-optimum-product"):
         assert "near to a tautology" in card("removal", measure).formula
     assert "tautology" not in card("removal", "fraction-attention").formula

@@ -135,15 +135,13 @@ def test_findings_by_hand():
     assert told("seed-jsd") == pytest.approx((0.2, 0.35))
     assert told("seed-tvd") == pytest.approx((0.2, 0.3)), "of the texts that have a divergence"
     assert told("seed-jsd-excess") == pytest.approx((-0.15, 0.0))
-    assert told("seed-jsd-ratio") == pytest.approx(((0.2 + 0.4 + 0.5) / 3, (0.1 + 0.8 + 1.0) / 3))
     assert told("adversary-jsd") == pytest.approx((0.25, 0.15)), "beside the seeds of the same texts"
     assert told("adversary-beyond-seeds") == pytest.approx((0.1, 0.0))
-    assert told("share-beyond-seeds") == pytest.approx((0.5, 0.5))
     assert told("seed-jsd", "untrained") == pytest.approx((0.4, NAN), nan_ok=True)
     assert told("seed-jsd", "predicted=no") == pytest.approx((0.15, 0.225))
     assert told("seed-jsd", "max attention [0.25, 0.50)") == pytest.approx((0.25, 0.5))
     assert told("seed-jsd", "predicted=no, max attention [0.25, 0.50)") == pytest.approx((0.2, 0.4))
-    beyond = one(findings, "share-beyond-seeds")
+    beyond = one(findings, "adversary-beyond-seeds")
     assert (beyond["n"], beyond["excluded"]) == (2, 2)
     assert beyond["why"] == "no exact adversary, or NaN weights (1); one token (1)"
     assert not findings["group"].str.startswith("seed").any()

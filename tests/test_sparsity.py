@@ -18,7 +18,7 @@ from attentest.evidence.importances.gradient import gradients
 from attentest.experiments.observers import experiment
 from attentest.experiments.sparsity import conclude as sparsity
 from attentest.experiments.sparsity.cards import CARDS as SPARSITY_CARDS
-from attentest.experiments.sparsity.conclude import Sweep, of_means, spearman
+from attentest.experiments.sparsity.conclude import Sweep, of_means
 from attentest.experiments.sparsity.observe import Sparsity, lambda_of, sweep
 from attentest.model.config import ModelConfig
 from attentest.refusal import Refusal
@@ -212,7 +212,6 @@ def test_correlations_are_within_a_seed_and_then_over_seeds():
     assert (tau["n"], tau["seeds"], tau["excluded"]) == (4, 2, 0)
     assert json.loads(tau["by_seed"]) == pytest.approx([-1, -1 / 3])
     assert (tau["error"], tau["freedom"]) == pytest.approx((1 / 3, 1))
-    assert one(found, "spearman-lambda-entropy-gradient", "sweep")["estimate"] == pytest.approx(-0.75)
     level = one(found, "kendall-support-entropy-gradient", "sweep")
     assert math.isnan(level["estimate"]) and level["why"] == sparsity.NO_ORDER
 
@@ -232,13 +231,12 @@ def test_correlations_of_means_are_scipys(across, up):
     n = min(len(across), len(up))
     sample = Sweep(np.arange(n), np.array(across[:n]), np.array(up[:n]))
     weights = np.array([[1.0] * n, [2.0] + [1.0] * (n - 1)])
-    for kind, reference in ((spearman, stats.spearmanr), (sparsity.kendall, stats.kendalltau)):
-        found = of_means(kind)(sample, weights)
-        for draw, own in zip(found, weights, strict=True):
-            x, y = (own @ side / own.sum() for side in (sample.sparser, sample.outcome))
-            defined = np.ptp(x) > 0 and np.ptp(y) > 0
-            expected = reference(x, y)[0] if defined else NAN
-            assert draw == pytest.approx(expected, nan_ok=True, abs=1e-9)
+    found = of_means(sparsity.kendall)(sample, weights)
+    for draw, own in zip(found, weights, strict=True):
+        x, y = (own @ side / own.sum() for side in (sample.sparser, sample.outcome))
+        defined = np.ptp(x) > 0 and np.ptp(y) > 0
+        expected = stats.kendalltau(x, y)[0] if defined else NAN
+        assert draw == pytest.approx(expected, nan_ok=True, abs=1e-9)
 
 
 def test_every_measure_has_a_card_and_every_card_a_measure():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attentest.auditing.means import EXPLAINERS
 from attentest.claims.calibrated import calibrated_cards
 from attentest.experiments.ablation.cards import OURS
 from attentest.experiments.cards import CARDS
@@ -14,12 +15,6 @@ RANDOM = f"the mean over random rankings of the same texts. {OF_RANDOM_RANKING}"
 
 
 def _agreement() -> dict[str, Card]:
-    titles = {
-        "leave-one-out": "leave-one-out",
-        "integrated-gradients": "integrated gradients",
-        "shapley": "sampled Shapley values",
-        "lime": "LIME",
-    }
     return {
         f"agreement/{name}": Card(
             measure=f"Agreement of attention with {title}",
@@ -33,7 +28,7 @@ def _agreement() -> dict[str, Card]:
             section="4.1 asks it of gradients and leave-one-out; the other explainers and the null are ours",
             undefined_when="the text has one unit, or all weights or all importances are alike",
         )
-        for name, title in titles.items()
+        for name, title in EXPLAINERS.items()
     }
 
 

@@ -11,11 +11,13 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from attentest.evidence.importances.names import IMPORTANCES
 from attentest.statistics.group_means import Means, Measure, of_controls, reasons
 from attentest.statistics.record import Finding, ordered
 
 WHO = ("seed", "subject", "id", "length")
-EXPLAINERS = ("leave-one-out", "integrated-gradients", "shapley", "lime")
+EXPLAINERS = {name: title for name, title in IMPORTANCES.items() if name != "gradient"}  # see importance
+DRAWN = ("pairs", "error", "steps")  # of a text: parts that were drawn, what is left of the error, and places
 ERASED = ("comprehensiveness", "sufficiency")
 MARKED = ("token-f1", "iou-f1", "auprc")
 ABLATED = ("uniform-output-change", "frozen-output-change")

@@ -10,7 +10,8 @@ import pandas as pd
 
 from attentest.claims.claims import AXES
 from attentest.experiments.catalogue import CONCLUSIONS
-from attentest.statistics.record import completed, to_frame
+from attentest.experiments.removed_measures import current
+from attentest.statistics.record import to_frame
 from attentest.store.cell import Cell
 from attentest.store.checking import named, without_damaged
 from attentest.store.observed import observed
@@ -37,7 +38,7 @@ def findings_of(cells: Sequence[Cell], store: Store) -> pd.DataFrame:
     for cell in cells:
         if store.has(cell.key):
             about = {name: cell.config[name] for name in AXES} | varied(cell.config)
-            table = completed(from_parquet(store.read(cell.key, "findings.parquet")))
+            table = current(from_parquet(store.read(cell.key, "findings.parquet")))
             tables.append(table.assign(**about, cell=cell.key)[[*about, *table.columns, "cell"]])
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
@@ -83,11 +84,13 @@ def _concluded(cell: Cell, store: Store, provenance: Provenance) -> str:
         return "waiting"
     if not store.is_whole(cell.key) and provenance.is_mixed(cell):
         return "mixed"
-    content = to_parquet(conclude(cell, store))
+    again = conclude(cell, store)
     if not store.is_whole(cell.key):
-        store.write(cell, {"findings.parquet": content}, {})
+        store.write(cell, {"findings.parquet": to_parquet(again)}, {})
         return "written"
-    return "same" if content == store.read(cell.key, "findings.parquet") else "changed"
+    stored = store.read(cell.key, "findings.parquet")
+    same = stored == to_parquet(again) or current(from_parquet(stored)).equals(again)
+    return "same" if same else "changed"
 
 
 def list_cells(store_url: str) -> dict[str, Any]:

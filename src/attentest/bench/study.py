@@ -17,9 +17,9 @@ from attentest.bench.frontier import Frontier
 from attentest.bench.plan import Planner
 from attentest.claims.claims import Claim, Verdict
 from attentest.claims.judging import Evidence, is_asked, judged, point
+from attentest.experiments.removed_measures import current
 from attentest.refusal import Refusal, look_up
 from attentest.statistics.moderated import by_priors
-from attentest.statistics.record import completed
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
@@ -140,7 +140,7 @@ def judge(study: Study, cells: Sequence[Cell], store: Store) -> list[tuple[Cell,
     done = {cell.key: cell for cell in cells if store.has(cell.key)}
     evidence = {
         # A study has one set of texts by each name, so they need no telling apart.
-        key: Evidence(cell.config, None, completed(from_parquet(store.read(key, "findings.parquet"))))
+        key: Evidence(cell.config, None, current(from_parquet(store.read(key, "findings.parquet"))))
         for key, cell in done.items()
     }
     deviation = by_priors(load_seed_deviations())

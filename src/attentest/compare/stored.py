@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from attentest.compare.papers import DEV_FROM_TRAIN
 from attentest.compare.translation import Wanted
+from attentest.experiments.removed_measures import current
 from attentest.statistics.record import completed
 from attentest.store.cell import Cell, canonical
 from attentest.store.observed import can_be_observed, observed
@@ -68,7 +69,12 @@ class StoredFinding:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """Its findings, one a row."""
+        """Its findings, one a row, as this version reads them."""
+        return current(self.whole_table)
+
+    @cached_property
+    def whole_table(self) -> pd.DataFrame:
+        """The same with measures that were removed since: what an export hands on."""
         return completed(from_parquet(self.stored.store.read(self.cell.key, "findings.parquet")))
 
     def rows(self) -> pd.DataFrame | None:

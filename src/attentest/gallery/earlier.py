@@ -34,6 +34,7 @@ class Made:
     files: Files
     seeds: dict[str, dict[str, float]]  # the numbers of single seeds
     drawn: list[dict[str, Any]]  # for the album: see `study_figures.told`
+    explorer: dict[str, Any]  # the page of its texts, all fields but the point
 
 
 @final
@@ -63,7 +64,8 @@ class Earlier:
             return None
         try:
             files = {name: self._read(name) for name in page["files"]}
-            made = Made(files=files, seeds=page["seeds"], drawn=page["drawn"])
+            others = {name: page[name] for name in ("seeds", "drawn", "explorer")}
+            made = Made(files=files, **others)
         except (OSError, ValueError, KeyError, TypeError):
             return None
         self.taken += 1
@@ -78,7 +80,7 @@ class Earlier:
 
     def keep(self, token: str, made: Made) -> None:
         """For the next report."""
-        self.now[token] = {"files": list(made.files), "seeds": made.seeds, "drawn": made.drawn}
+        self.now[token] = {**vars(made), "files": list(made.files)}
 
     def notes(self, files: Mapping[str, str]) -> dict[str, Any]:
         """What the folder of these files is to remember."""

@@ -19,9 +19,10 @@ from attentest.refusal import Refusal
 from attentest.store.cell import canonical
 from attentest.store.checking import named, without_damaged
 from attentest.store.descriptions import ORIGIN, Description, describe, origin
-from attentest.store.findings_file import ROW, CellRows, encode
-from attentest.store.importing import AXES, COLUMNS, checksum
+from attentest.store.findings_file import COLUMNS, ROW, CellRows, encode
+from attentest.store.importing import AXES, checksum
 from attentest.store.store import Store
+from attentest.store.studies import name_or_path
 from attentest.studies.recipe import load_study
 
 Watch = Callable[[int, int], None]  # how many findings are ready, of how many
@@ -47,7 +48,7 @@ def export_findings(
 
 
 def _exported(stored: Stored, file: Path, study: str | None, watch: Watch) -> dict[str, Any]:
-    recipe = None if study is None else load_study(study)
+    recipe = None if study is None else load_study(name_or_path(stored.store, study))
     asked = [finding for finding in stored.every if recipe is None or asks_for(recipe, finding)]
     left_out = {finding.cell.key: why for finding in asked if (why := _unfit(finding))}
     chosen = sorted((f for f in asked if f.cell.key not in left_out), key=_order)
@@ -78,7 +79,7 @@ def _exported(stored: Stored, file: Path, study: str | None, watch: Watch) -> di
 
 def _unfit(finding: StoredFinding) -> str:
     """Why the finding stays here."""
-    cell, table = finding.cell, finding.table
+    cell, table = finding.cell, finding.whole_table
     if cell.config["experiment"] in OF_SINGLE_TEXTS:
         return "it is about single texts, and their ids are not exported"
     by_seed = all(SEED.fullmatch(role) for role in cell.inputs)
@@ -108,7 +109,7 @@ class _Exporter:
 
     def rows(self, finding: StoredFinding) -> CellRows:
         """The finding cell as rows of the file."""
-        cell, table = finding.cell, finding.table
+        cell, table = finding.cell, finding.whole_table
         seeds = sorted(int(role.removeprefix("seed ")) for role in cell.inputs)
         estimates, reason = seed_estimates(finding, seeds)
         named = zip(table["measure"], table["group"], strict=True)

@@ -17,8 +17,9 @@ import pandas as pd
 
 from attentest.statistics.crossed import Interval, intervals_of_means
 from attentest.statistics.estimates import group_asked
+from attentest.statistics.finding import finding
 from attentest.statistics.interval import over_seeds
-from attentest.statistics.record import Finding, seeds_as_json
+from attentest.statistics.record import Finding
 
 Group: TypeAlias = tuple[str, pd.DataFrame]  # its printed name, and the rows of its texts
 
@@ -74,23 +75,18 @@ class Means:
 
     def _finding(self, measure: Measure, group: str, values: pd.Series, interval: Interval) -> Finding:
         defined = values.dropna().to_numpy(dtype=np.float64)
-        of_seeds = self._seed_means(values)
-        estimate, seed_std = over_seeds(of_seeds)
-        return Finding(
+        return finding(
+            self._seed_means(values),
+            interval=interval,
+            std=float(defined.std()) if len(defined) else math.nan,
             experiment=self.experiment,
             measure=measure.name,
             group=group,
-            estimate=estimate,
-            std=float(defined.std()) if len(defined) else math.nan,
-            seed_std=seed_std,
             n=len(defined),
-            seeds=len(of_seeds),
             excluded=len(values) - len(defined),
             why=_joined(measure.why.loc[values.index[values.isna()]]),
             null=self._null(measure, values),
             mode=self.mode,
-            by_seed=seeds_as_json(of_seeds),
-            **interval._asdict(),
         )
 
     def _null(self, measure: Measure, values: pd.Series) -> float:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, final
 
 from attentest.statistics.crossed import Interval, interval_of_seeds
+from attentest.statistics.finding import finding
 from attentest.statistics.interval import over_seeds
-from attentest.statistics.record import TEXTS, Finding, seeds_as_json
+from attentest.statistics.record import TEXTS, Finding
 
 NORMAL = 1.959964  # 95 % of a normal distribution lie within so many standard errors
 
@@ -61,21 +62,15 @@ def _finding(name: str, models: Sequence[Measured], absent: str, about: Mapping[
         else:
             left_out[absent if number is None else model.undefined] += model.texts
     numbers = [number for _, number in used]
-    of_seeds = [number.value for number in numbers]
-    estimate, seed_std = over_seeds(of_seeds)
-    return Finding(
-        **about,
+    return finding(
+        [number.value for number in numbers],
+        interval=_interval(numbers),
         measure=name,
-        estimate=estimate,
-        std=math.nan,
-        seed_std=seed_std,
         n=sum(model.texts for model, _ in used),
-        seeds=len(used),
         excluded=left_out.total(),
         why=_joined(left_out),
         null=over_seeds([number.null for number in numbers])[0],
-        by_seed=seeds_as_json(of_seeds),
-        **_interval(numbers)._asdict(),
+        **about,
     )
 
 

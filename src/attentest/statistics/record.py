@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, final
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import final
 
 import pandas as pd
 
@@ -106,7 +106,7 @@ def to_frame(findings: Sequence[Finding]) -> pd.DataFrame:
 
 def completed(table: pd.DataFrame) -> pd.DataFrame:
     """A stored table with the columns that it lacks because it was written before they existed."""
-    absent: dict[str, Any] = {"error": math.nan, "freedom": math.nan, "by_seed": ""}
+    absent = {each.name: each.default for each in fields(Finding) if each.default is not MISSING}
     return table.assign(**{name: value for name, value in absent.items() if name not in table.columns})
 
 

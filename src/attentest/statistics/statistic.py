@@ -8,8 +8,9 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from attentest.statistics.interval import PerDraw, Weights, interval_of_statistic, over_seeds, value_of
-from attentest.statistics.record import Finding, seeds_as_json
+from attentest.statistics.finding import finding
+from attentest.statistics.interval import PerDraw, Weights, interval_of_statistic, value_of
+from attentest.statistics.record import Finding
 
 
 @runtime_checkable
@@ -48,16 +49,5 @@ def of_samples(
     reasons = [left_out[1]] * (left_out[0] > 0) + [undefined] * (lost > 0)
     interval = interval_of_statistic(used, [sample.ids for sample in used], statistic, rng=rng)
     of_seeds = [value for value in values if not math.isnan(value)]
-    estimate, seed_std = over_seeds(of_seeds)
-    return Finding(
-        **about,
-        estimate=estimate,
-        std=math.nan,
-        seed_std=seed_std,
-        n=n,
-        seeds=len(used),
-        excluded=left_out[0] + lost,
-        why="; ".join(reasons),
-        by_seed=seeds_as_json(of_seeds),
-        **interval._asdict(),
-    )
+    lost += left_out[0]
+    return finding(of_seeds, interval=interval, n=n, excluded=lost, why="; ".join(reasons), **about)

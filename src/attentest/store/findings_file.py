@@ -21,7 +21,6 @@ import pyarrow.parquet as pq
 
 from attentest.refusal import Refusal
 
-FORMAT, FIRST = b"findings 2", b"findings 1"  # what is written; what is read as well
 TEXT, WHOLE, REAL = pa.string(), pa.int64(), pa.float64()
 # The same in every row of a finding cell.
 CELL: dict[str, pa.DataType] = {
@@ -68,22 +67,24 @@ ROW: dict[str, pa.DataType] = {
     "freedom": REAL,
     "by_seed": TEXT,
 }
-LATER = ("error", "freedom", "by_seed")  # columns of rows that the first format does not have
+LATER = {"error": 2, "freedom": 2, "by_seed": 2}  # columns of rows by the first format that has them
+NEWEST = max(LATER.values())  # what is written; earlier formats are read as well
+FORMATS = {b"findings %d" % number: number for number in range(1, NEWEST + 1)}
+FORMAT = [*FORMATS][-1]
+# The columns of findings.parquet in their order, and the types that they have there.
+_STORED = ("experiment", *(name for name in ROW if name not in LATER), "mode", *LATER)
+_DTYPES = {TEXT: "str", WHOLE: "int64", REAL: "float64"}
+COLUMNS = {name: _DTYPES[(CELL | ROW)[name]] for name in _STORED if name != "seed_estimate"}
 # The digest of the file is written into its own footer, over as many zeros. What opens Parquet may end the
 # whole process over a damaged footer, so the digest is looked at first.
 UNSEALED = b"0" * 64
 SEAL = b"\x18\x06sha256\x18\x40"  # in Thrift's compact protocol: the name, and a value of 64 bytes
 LABEL = b"\x18\x09attentest\x18"  # the name under which the footer says the format
 SCHEMA = pa.schema([*CELL.items(), *ROW.items()], metadata={b"attentest": FORMAT, b"sha256": UNSEALED})
-LEAVES = {
-    name: f"{name}.list.element" if pa.types.is_list(kind) else name for name, kind in (CELL | ROW).items()
-}
-REALS = [
-    LEAVES[name] for name, kind in (CELL | ROW).items() if REAL in (kind, getattr(kind, "value_type", None))
-]
-TEXTS = [
-    LEAVES[name] for name, kind in (CELL | ROW).items() if TEXT in (kind, getattr(kind, "value_type", None))
-]
+EACH = CELL | ROW
+LEAVES = {name: f"{name}.list.element" if pa.types.is_list(kind) else name for name, kind in EACH.items()}
+REALS = [LEAVES[name] for name, kind in EACH.items() if REAL in (kind, getattr(kind, "value_type", None))]
+TEXTS = [LEAVES[name] for name, kind in EACH.items() if TEXT in (kind, getattr(kind, "value_type", None))]
 GROUP_ROWS = 50_000  # rows of a row group, at least: a cell is never split between two
 
 # What a file may claim before any of it is unpacked. All reproductions of the package fit many times.
@@ -200,13 +201,12 @@ def _check_kind(file: pq.ParquetFile, name: str) -> None:
     said = (file.metadata.metadata or {}).get(b"attentest")
     if said is None:
         raise foreign(name, "a Parquet file that attentest did not export")
-    if said not in (FORMAT, FIRST):
+    if said not in FORMATS:
         raise foreign(
             name, f"the format {said[:40].decode(errors='replace')!r} instead of {FORMAT.decode()!r}"
         )
     found = {field.name: _kind(field.type) for field in file.schema_arrow}
-    absent = LATER if said == FIRST else ()
-    wanted = {each: _kind(kind) for each, kind in (CELL | ROW).items() if each not in absent}
+    wanted = {each: _kind(kind) for each, kind in (CELL | ROW).items() if LATER.get(each, 1) <= FORMATS[said]}
     if found != wanted:
         wrong = sorted(each for each in found.keys() | wanted.keys() if found.get(each) != wanted.get(each))
         raise foreign(name, f"other columns or types than exported: {', '.join(wrong[:5])}")

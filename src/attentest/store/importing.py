@@ -30,7 +30,18 @@ from attentest.store.descriptions import (
     parsed,
     refused,
 )
-from attentest.store.findings_file import CELL, LABEL, MOST_BYTES, ROW, SEAL, CellRows, decode, foreign
+from attentest.store.findings_file import (
+    CELL,
+    COLUMNS,
+    LABEL,
+    LATER,
+    MOST_BYTES,
+    ROW,
+    SEAL,
+    CellRows,
+    decode,
+    foreign,
+)
 from attentest.store.observed import BY_SEED
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet, to_parquet
@@ -38,12 +49,6 @@ from attentest.store.tables import from_parquet, to_parquet
 FINDINGS = "findings.parquet"
 COUNTS = ("findings", "cells", "written", "described")  # what is said of an import
 AXES = ("corpus", "encoder", "attention", "projection")
-# The columns of findings.parquet, in their order and of their types.
-COLUMNS = {"experiment": "str", "measure": "str", "group": "str"}
-COLUMNS |= dict.fromkeys(("estimate", "std", "seed_std", "low", "high"), "float64")
-COLUMNS |= {"interval": "str", "n": "int64", "seeds": "int64", "excluded": "int64", "why": "str"}
-COLUMNS |= {"null": "float64", "mode": "str"}
-COLUMNS |= {"error": "float64", "freedom": "float64", "by_seed": "str"}
 
 
 @final
@@ -72,7 +77,7 @@ class ImportedFinding:
 def _complete(content: bytes) -> pd.DataFrame:
     """A stored table, whose last columns older versions did not write."""
     table = from_parquet(content)
-    absent: dict[str, Any] = {"error": math.nan, "freedom": math.nan, "by_seed": ""}
+    absent = {name: math.nan if COLUMNS[name] == "float64" else "" for name in LATER}
     return table.assign(**{name: value for name, value in absent.items() if name not in table.columns})
 
 

@@ -121,17 +121,6 @@ CARDS: dict[str, Card] = {
         section="ours",
         undefined_when=NOT_AFFINE,
     ),
-    "adversary/emax-jsd-uniform": Card(
-        measure="Adversarial divergence from uniform attention",
-        formula=f"mean over texts of {EMAX}, where a and the model's output are those of uniform attention",
-        range=DIVERGENCE,
-        direction=HIGHER,
-        null="none: it is itself a point of comparison for the exact optimum",
-        unit=UNIT,
-        paper=PAPER,
-        section="ours",
-        undefined_when=NOT_AFFINE,
-    ),
     "adversary/emax-jsd-swapped": Card(
         measure="Adversarial divergence from another text's weights",
         formula=f"mean over texts of {EMAX}, where a are the weights of another text of the same length (else"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from attentest.evidence.importances.names import IMPORTANCES
 from attentest.experiments.description import Description
 
 ABOUT = Description(
@@ -14,6 +15,5 @@ ABOUT = Description(
 )
 
 ATTENTION, RANDOM = "attention", "random"
-EXPLAINERS = ("gradient", "leave-one-out", "integrated-gradients", "shapley", "lime")
-RANKINGS = (ATTENTION, *EXPLAINERS)
+RANKINGS = (ATTENTION, *IMPORTANCES)
 PAIRS = tuple(combinations(RANKINGS, 2))

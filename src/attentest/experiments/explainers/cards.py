@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from attentest.evidence.importances.names import IMPORTANCES
 from attentest.experiments.explainers import ATTENTION, PAIRS, RANKINGS
 from attentest.statistics.card import OF_RANDOM_RANKING, Card
 
@@ -19,14 +20,7 @@ SIGNED = (  # so that nobody takes the advantage of a direction for that of a be
     " others rank by size alone"
 )
 PUBLISHED = "; as published, the sum over these and a bin of no words, divided by 6 (A15)"
-TITLES = {
-    ATTENTION: "attention",
-    "gradient": "input x gradient",
-    "leave-one-out": "leave-one-out",
-    "integrated-gradients": "integrated gradients",
-    "shapley": "sampled Shapley values",
-    "lime": "LIME",
-}
+TITLES = {ATTENTION: "attention", **IMPORTANCES}
 PLAUSIBLE = {  # measure: title, formula, section
     "token-f1": (
         "Token F1",

@@ -10,8 +10,8 @@ import pandas as pd
 from attentest.experiments.description import Conclusion
 from attentest.experiments.heat_map import ABOUT
 from attentest.statistics.card import Card
-from attentest.statistics.interval import over_seeds
-from attentest.statistics.record import Finding, ordered, seeds_as_json
+from attentest.statistics.finding import finding
+from attentest.statistics.record import Finding, ordered
 
 MEASURES = {
     "output": "output",
@@ -36,25 +36,17 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
 
 def _finding(measure: str, text: str, values: np.ndarray, mode: str) -> Finding:
     defined = values[~np.isnan(values)]
-    estimate, seed_std = over_seeds(defined.tolist())
     excluded = len(values) - len(defined)
-    return Finding(
+    return finding(
+        defined.tolist(),
         experiment="heat-map",
         measure=measure,
         group=text,
-        estimate=estimate,
-        std=math.nan,
-        seed_std=seed_std,
-        low=math.nan,
-        high=math.nan,
-        interval="none",
         n=len(defined),
-        seeds=len(defined),
         excluded=excluded,
         why="constant attention, or a decision that is not affine" if excluded else "",
         null=math.nan,
         mode=mode,
-        by_seed=seeds_as_json(defined.tolist()),
     )
 
 

@@ -27,7 +27,6 @@ PERMUTED = (
     " set of weights and breaks which word has which, so it is what agreement would be if any word could"
     " have any weight"
 )
-NULLS = {"swapped": SWAPPED, "permuted": PERMUTED}
 LARGER = f"the larger of two means over 20 draws. Swapped: {SWAPPED}. Permuted: {PERMUTED}"
 
 
@@ -71,36 +70,6 @@ def _agreement(importance: str, title: str) -> dict[str, Card]:
             paper=PAPER,
             section="ours",
             undefined_when=f"{UNRANKED}; or no other text is as long, where the swapped null is the larger",
-        ),
-        **{
-            f"importance/tau-{importance}-{null}": Card(
-                measure=f"Kendall's tau-b of attention and {title} under {null} weights{scored}",
-                formula=f"mean over texts and 20 draws of tau-b between given weights and {held} under"
-                f" them: {how}",
-                range=CORRELATION,
-                direction="none: it is a null, printed beside the other one",
-                null="none: it is one itself",
-                unit="rank correlation",
-                paper=PAPER,
-                section="ours",
-                undefined_when=UNRANKED + ("; or no other text is as long" if null == "swapped" else ""),
-            )
-            for null, how in NULLS.items()
-        },
-        f"importance/tau-{importance}-excess-superseded": Card(
-            measure=f"Superseded: agreement of attention and {title} beyond the first edition's null",
-            formula=f"mean over texts of tau-b between attention and {about}, minus the mean over draws in"
-            f" which"
-            " sensitivities (of leave-one-out: values) trade places beneath the weights",
-            range=(-2.0, 2.0),
-            direction="none: it is wrong wherever words share states (BiLSTM, CNN, Transformer), and kept"
-            " for one"
-            f" release so that older tables can be found; read tau-{importance}-excess",
-            null="0",
-            unit="difference of rank correlations",
-            paper=PAPER,
-            section="ours, superseded",
-            undefined_when=UNRANKED,
         ),
         f"importance/gradient-loo-minus-attention-{importance}": Card(
             measure=f"How much better the two importances agree than attention and {title}",
@@ -201,17 +170,6 @@ CARDS: dict[str, Card] = {
         direction="higher: the two importances agree more",
         null="0",
         unit="rank correlation",
-        paper=PAPER,
-        section="in the published code only",
-        undefined_when=UNRANKED,
-    ),
-    "importance/tau-gradient-loo-significant": Card(
-        measure="Share of texts where gradients and leave-one-out agree significantly",
-        formula=f"share of texts where tau-b between {GRADIENT} and {LOO} has p <= 0.05, two-sided",
-        range=SHARE,
-        direction="higher: fewer texts that chance explains; in long texts weak agreement is significant",
-        null="0.05: unrelated rankings",
-        unit="share of texts",
         paper=PAPER,
         section="in the published code only",
         undefined_when=UNRANKED,

@@ -19,7 +19,7 @@ from attentest.experiments.description import Conclusion
 from attentest.experiments.importance import ABOUT
 from attentest.experiments.importance.cards import CARDS
 from attentest.statistics.group_means import Group, Means, Measure, by_class, by_span, of_controls, reasons
-from attentest.statistics.rank_agreement import SIGNIFICANT, kendalls, significant
+from attentest.statistics.rank_agreement import kendalls, significant
 from attentest.statistics.record import Finding, ordered
 
 IMPORTANCES = ("gradient", "loo")
@@ -95,22 +95,9 @@ def _correlations(numbers: pd.DataFrame, why: pd.Series, means: Means, texts: pd
             why=why,
         )
         yield Measure(name=f"tau-{importance}-excess", values=tau - drawn, null=0.0, why=lent)
-        for each in NULLS:
-            values = numbers[f"{each}_tau_{importance}"]
-            missing = why.where(tau.isna(), NO_PARTNER) if each == "swapped" else why
-            yield Measure(name=f"tau-{importance}-{each}", values=values, null=math.nan, why=missing)
-        traded = numbers[f"tau_{importance}"] - numbers[f"traded_tau_{importance}"]
-        if traded.notna().any():  # audits of models made elsewhere never had it
-            yield Measure(name=f"tau-{importance}-excess-superseded", values=traded, null=0.0, why=why)
     yield Measure(name="tau-loo", values=numbers["tau_loo"], null=math.nan, why=why)
     yield Measure(name="tau-loo-significant", values=_significant(numbers["p_loo"]), null=math.nan, why=why)
     yield Measure(name="tau-gradient-loo", values=numbers["tau_gradient_loo"], null=0.0, why=why)
-    yield Measure(
-        name="tau-gradient-loo-significant",
-        values=_significant(numbers["p_gradient_loo"]),
-        null=SIGNIFICANT,
-        why=why,
-    )
     for attention in ("held", "free"):
         values = numbers[f"tau_norm_{attention}"]
         yield Measure(name=f"tau-norm-{attention}", values=values, null=math.nan, why=why)
@@ -180,4 +167,4 @@ def _significant(p_value: pd.Series) -> pd.Series:
     return pd.Series(significant(p_value.to_numpy()), index=p_value.index)
 
 
-CONCLUSION = Conclusion(conclude, version=3, about=ABOUT, cards=CARDS, columns=COLUMNS)
+CONCLUSION = Conclusion(conclude, version=4, about=ABOUT, cards=CARDS, columns=COLUMNS)

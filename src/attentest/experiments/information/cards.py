@@ -116,12 +116,6 @@ def _curves() -> dict[str, Card]:
             "the same where outputs are dealt to the texts at random: far from 0 where texts are few",
             NATS,
         ),
-        "mi-excess": (
-            "Information above its floor at a rank",
-            f"m_i less the same where outputs are dealt to the texts at random; {SETUP}",
-            "0",
-            ANY,
-        ),
         "mi-corrected": (
             "Information about the output at a rank, corrected for bias",
             f"m_i + (K_x + K_y - K_xy - 1) / 2n, K the occupied cells (Miller and Madow); {SETUP}. Of one"

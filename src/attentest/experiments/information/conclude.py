@@ -214,7 +214,6 @@ def _curves(ranks: Ranks, noise: PerRank, corrected_noise: PerRank) -> dict[str,
     return {
         "output-entropy": Number(entropy(ranks.output), math.nan),
         **_by_rank("mi", information, noise),
-        **_by_rank("mi-excess", information - noise, zero),
         **_by_rank("mi-corrected", miller_madow(ranks.counts), corrected_noise, standard_error(ranks.counts)),
         **_by_rank("mi-knn", ranks.by_neighbours, zero),
         **_by_rank("attention", ranks.attention, uniform),
@@ -239,4 +238,4 @@ def _flatness(rows: pd.DataFrame) -> list[Measure]:
     ]
 
 
-CONCLUSION = Conclusion(conclude, version=3, about=ABOUT, cards=CARDS, columns=COLUMNS)
+CONCLUSION = Conclusion(conclude, version=4, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -15,8 +15,9 @@ import pandas as pd
 from attentest.experiments.description import Conclusion
 from attentest.experiments.performance import ABOUT
 from attentest.statistics.card import Card
-from attentest.statistics.interval import interval_of_statistic, over_seeds
-from attentest.statistics.record import Finding, ordered, seeds_as_json
+from attentest.statistics.finding import finding
+from attentest.statistics.interval import interval_of_statistic
+from attentest.statistics.record import Finding, ordered
 from attentest.statistics.scores import (
     MEASURES,
     NOT_A_NUMBER,
@@ -62,23 +63,19 @@ def _finding(
     why = [NOT_A_NUMBER] * (left < total) + [UNDEFINED[measure]] * (n < left)
     interval = interval_of_statistic(used, [sample.ids for sample in used], MEASURES[measure], rng=rng)
     of_seeds = [value for value in values if not math.isnan(value)]
-    estimate, seed_std = over_seeds(of_seeds)
     right = np.concatenate([sample.gold == sample.predicted for sample in used] or [np.empty(0)])
-    return Finding(
+    return finding(
+        of_seeds,
+        interval=interval,
+        std=float(right.std()) if measure == "accuracy" and n else math.nan,
         experiment="performance",
         measure=measure,
         group=group,
-        estimate=estimate,
-        std=float(right.std()) if measure == "accuracy" and n else math.nan,
-        seed_std=seed_std,
         n=n,
-        seeds=len(used),
         excluded=total - n,
         why="; ".join(why),
         null=null,
         mode=mode,
-        by_seed=seeds_as_json(of_seeds),
-        **interval._asdict(),
     )
 
 

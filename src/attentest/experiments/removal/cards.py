@@ -23,11 +23,12 @@ QUANTITIES = {
     "fraction": ("Fraction of items", "items removed / items of positive weight", "share of the items"),
     "mass": ("Attention", "attention removed / all attention", "share of the attention"),
 }
+ATTENTION = "attention"
 PAIRS = (
-    ("attention", "random"),
-    ("gradient", "attention"),
-    ("product", "attention"),
-    ("product", "gradient"),
+    ("fraction", ATTENTION, "random"),
+    ("fraction", "gradient", ATTENTION),
+    ("fraction", "product", ATTENTION),
+    ("mass", ATTENTION, "random"),
 )
 FIRST_FLIP = (
     "at the first flip, when items are removed one at a time from the top and the rest renormalised, until"
@@ -70,7 +71,8 @@ def _of_ranking(ranking: str) -> dict[str, Card]:
         ),
     }
     for quantity, (name, formula, unit) in QUANTITIES.items():
-        for middle, prefix in (("mean", ""), ("median", "median-")):
+        middles = {"mean": "", "median": "median-"} if ranking == ATTENTION else {"mean": ""}
+        for middle, prefix in middles.items():
             cards[f"removal/{prefix}{quantity}-{ranking}"] = Card(
                 measure=f"{name} removed {title} until the decision flips, {middle}",
                 formula=f"{middle} {ON} of {formula} {FIRST_FLIP}; {order}",
@@ -123,6 +125,7 @@ def _from_optimum(ranking: str, title: str, order: str) -> dict[str, Card]:
             undefined_when=NOT_SOLVED,
         )
         for name, (measure, formula, bounds, direction, unit) in asked.items()
+        if ranking == ATTENTION or name == "at-optimum"
     }
 
 
@@ -160,8 +163,7 @@ CARDS: dict[str, Card] = {
     **{name: card for ranking in RANKINGS for name, card in _of_ranking(ranking).items()},
     **{
         f"removal/{quantity}-{one}-minus-{other}": _difference(quantity, one, other)
-        for quantity in QUANTITIES
-        for one, other in PAIRS
+        for quantity, one, other in PAIRS
     },
     **{f"removal/{quantity}-attention-minus-random-excess": _excess(quantity) for quantity in QUANTITIES},
     "removal/smallest-fraction": Card(

@@ -26,11 +26,12 @@ from attentest.statistics.interval import PerDraw, Weights, interval_of_statisti
 from attentest.statistics.record import Finding, ordered, seeds_as_json
 
 RANKINGS = ("random", "attention", "gradient", "product")
-PAIRS = (
-    ("attention", "random"),
-    ("gradient", "attention"),
-    ("product", "attention"),
-    ("product", "gradient"),
+ATTENTION = "attention"  # whose quantities are told as medians, too, and against the optimum
+PAIRS = (  # what is compared, and by what
+    ("fraction", ATTENTION, "random"),
+    ("fraction", "gradient", ATTENTION),
+    ("fraction", "product", ATTENTION),
+    ("mass", ATTENTION, "random"),
 )
 QUANTITIES = ("fraction", "mass")
 SURVIVAL = (0.1, 0.25, 0.5, 0.75)  # shares of the items
@@ -55,12 +56,14 @@ def weighted_median(sample: Float[np.ndarray, " n"], weights: Weights) -> PerDra
 
 
 def means_and_medians(means: Means, measures: Sequence[Measure], groups: Iterable[Group]) -> list[Finding]:
-    """Every measure in every group as a mean, and as the mean over seeds of its median."""
+    """Every measure in every group as a mean; of attention's also the mean over seeds of its median."""
     named = {measure.name: measure for measure in measures}
     found = []
     for group, texts in groups:
         for mean in means.of(measures, [(group, texts)]):
-            found += [mean, _median(means, named[mean.measure], texts, mean)]
+            found.append(mean)
+            if mean.measure.endswith(ATTENTION):
+                found.append(_median(means, named[mean.measure], texts, mean))
     return found
 
 
@@ -175,15 +178,14 @@ def _levels(flips: Flips) -> Iterator[Measure]:
 
 
 def _differences(flips: Flips) -> Iterator[Measure]:
-    for quantity in QUANTITIES:
-        for one, other in PAIRS:
-            name = f"{quantity}-{one}-minus-{other}"
-            values, null = (
-                flips.removed(quantity, one, of) - flips.removed(quantity, other, of) for of in ("", "null_")
-            )
-            yield Measure(name=name, values=values, null=null, why=flips.why)
-            if (one, other) == PAIRS[0]:
-                yield Measure(name=f"{name}-excess", values=values - null, null=0.0, why=flips.why)
+    for quantity, one, other in PAIRS:
+        name = f"{quantity}-{one}-minus-{other}"
+        values, null = (
+            flips.removed(quantity, one, of) - flips.removed(quantity, other, of) for of in ("", "null_")
+        )
+        yield Measure(name=name, values=values, null=null, why=flips.why)
+        if one == ATTENTION:
+            yield Measure(name=f"{name}-excess", values=values - null, null=0.0, why=flips.why)
 
 
 def _never(flips: Flips) -> Iterator[Measure]:
@@ -207,20 +209,20 @@ def _survival(flips: Flips) -> Iterator[Measure]:
 
 
 def _optimum(flips: Flips) -> Iterator[Measure]:
-    """How far each ranking is from the exact smallest flip."""
-    smallest = flips.numbers["smallest"]
-    why = _why_not_solved(flips)
-    found: dict[str, dict[str, pd.Series]] = {"excess": {}, "ratio": {}, "at-optimum": {}}
-    for ranking in RANKINGS:
-        both = flips.compared(ranking) & flips.solved
-        count = flips.numbers[f"count_{ranking}"].where(both)
-        found["excess"][ranking] = count - smallest
-        found["ratio"][ranking] = count / smallest.where(both)
-        hits = flips.counts(ranking) == smallest.to_numpy()[:, None]
-        found["at-optimum"][ranking] = flips.share(hits, flips.solved)
-    for name, by_ranking in found.items():
-        for ranking, values in by_ranking.items():
-            yield Measure(name=f"{name}-{ranking}", values=values, null=by_ranking["random"], why=why)
+    """How often each ranking is at the exact smallest flip, and how far from it attention is."""
+    smallest, why = flips.numbers["smallest"], _why_not_solved(flips)
+    own, null = (
+        flips.numbers[f"count_{ranking}"].where(flips.compared(ranking) & flips.solved)
+        for ranking in (ATTENTION, "random")
+    )
+    yield Measure(name=f"excess-{ATTENTION}", values=own - smallest, null=null - smallest, why=why)
+    yield Measure(name=f"ratio-{ATTENTION}", values=own / smallest, null=null / smallest, why=why)
+    hits = {
+        ranking: flips.share(flips.counts(ranking) == smallest.to_numpy()[:, None], flips.solved)
+        for ranking in RANKINGS
+    }
+    for ranking, values in hits.items():
+        yield Measure(name=f"at-optimum-{ranking}", values=values, null=hits["random"], why=why)
 
 
 def _smallest(flips: Flips) -> Iterator[Measure]:
@@ -238,4 +240,4 @@ def _why_not_solved(flips: Flips) -> pd.Series:
     return why.mask(flips.asked & flips.numbers["smallest"].isna(), NOT_AFFINE)
 
 
-CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=COLUMNS)
+CONCLUSION = Conclusion(conclude, version=3, about=ABOUT, cards=CARDS, columns=COLUMNS)

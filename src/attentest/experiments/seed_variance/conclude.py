@@ -67,15 +67,10 @@ def _moved(rows: pd.DataFrame, numbers: pd.DataFrame) -> Iterator[Measure]:
 
 def _beside_adversary(rows: pd.DataFrame, numbers: pd.DataFrame) -> Iterator[Measure]:
     jsd, exact, permuted = numbers["jsd"], numbers["exact"], numbers["permuted"]
-    attainable = numbers["attainable"].where(numbers["attainable"] > 0)
     why, unknown = reasons(rows, NOT_A_NUMBER), reasons(rows, NOT_AFFINE)
     yield Measure(name="seed-jsd-excess", values=jsd - permuted, null=0.0, why=why)
-    yield Measure(name="seed-jsd-ratio", values=jsd / attainable, null=permuted / attainable, why=why)
     yield Measure(name="adversary-jsd", values=exact, null=jsd, why=unknown)
     yield Measure(name="adversary-beyond-seeds", values=exact - jsd, null=0.0, why=unknown)
-    yield Measure(
-        name="share-beyond-seeds", values=_exceeds(exact, jsd), null=_exceeds(permuted, jsd), why=unknown
-    )
 
 
 def _groups(rows: pd.DataFrame) -> Iterator[Group]:
@@ -96,10 +91,6 @@ def _of_untrained(rows: pd.DataFrame, values: pd.Series) -> pd.Series:
     untrained = rows["subject"] == "untrained"
     found = pd.Series(values[untrained].to_numpy(), index=who[untrained]).reindex(who)
     return pd.Series(found.to_numpy(), index=rows.index).where(rows["subject"] == "trained", math.nan)
-
-
-def _exceeds(one: pd.Series, other: pd.Series) -> pd.Series:
-    return (one > other).astype(np.float64).where(one.notna() & other.notna())
 
 
 OF_SEEDS = "in figures. Models are chosen on dev; the published code chose them on test"
@@ -146,18 +137,6 @@ CARDS: dict[str, Card] = {
         section="ours",
         undefined_when=ONE_TOKEN,
     ),
-    "seed-variance/seed-jsd-ratio": Card(
-        measure="Divergence between seeds relative to what any attention could have",
-        formula="mean over texts of the median JSD over other seeds, divided by the JSD of all weight on the"
-        " token that has least",
-        range=SHARE,
-        direction="1: other seeds are as far away as attention can be",
-        null=f"the same for {PERMUTED}. {ORDERLESS}",
-        unit="share of the attainable divergence",
-        paper=PAPER,
-        section="ours",
-        undefined_when=ONE_TOKEN,
-    ),
     "seed-variance/adversary-jsd": Card(
         measure="Divergence of the strongest adversary, beside that of seeds",
         formula=f"mean over texts of JSD(alpha, a_base) of {EXACT}",
@@ -180,17 +159,6 @@ CARDS: dict[str, Card] = {
         section=OF_SEEDS,
         undefined_when=NO_ADVERSARY,
     ),
-    "seed-variance/share-beyond-seeds": Card(
-        measure="Share of texts whose adversary moves attention further than another seed",
-        formula=f"share of texts where the JSD of {EXACT} exceeds the median JSD over other seeds",
-        range=SHARE,
-        direction="higher: more texts on which an adversary says something",
-        null=f"the same for {PERMUTED} instead of the adversary. {ORDERLESS}",
-        unit="share of texts",
-        paper=PAPER,
-        section="ours",
-        undefined_when=NO_ADVERSARY,
-    ),
 }
 
-CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=COLUMNS)
+CONCLUSION = Conclusion(conclude, version=3, about=ABOUT, cards=CARDS, columns=COLUMNS)

@@ -19,6 +19,7 @@ from scipy import stats
 
 from attentest.experiments.information.conclude import NO_ORDER, NOT_A_NUMBER, SHORT, Ranks, settings
 from attentest.statistics.estimates import OVERALL, group_asked
+from attentest.statistics.finding import finding
 from attentest.statistics.of_models import Measured, Number
 from attentest.statistics.ranking_null import Taus, dealt, p_value, weighted_tau
 from attentest.statistics.record import Finding
@@ -164,18 +165,14 @@ def sign_test(changes: Sequence[tuple[float, int]], **about: Any) -> Finding:
     fallen, risen = (sum(sign * change >= LITTLE for change, _ in told) for sign in (1, -1))
     p = stats.binomtest(fallen, fallen + risen).pvalue if fallen + risen else 1.0
     excluded = sum(texts for change, texts in changes if math.isnan(change))
-    return Finding(
-        **about,
+    return finding(
+        (),
         measure="sign-p",
         estimate=float(p) if told else math.nan,
-        std=math.nan,
-        seed_std=math.nan,
-        low=math.nan,
-        high=math.nan,
-        interval="none",
         n=sum(texts for _, texts in told),
         seeds=len(told),
         excluded=excluded,
         why=UNPAIRED if excluded else "",
         null=1.0,
+        **about,
     )

@@ -54,13 +54,28 @@ def _of_ranking(ranking: str) -> dict[str, Card]:
         )
         for cell, (name, which, direction) in CELLS.items()
     }
-    return cells | _tests(ranking) | _divergences(ranking)
+    return cells | {
+        f"single-weight/mcnemar-p-{ranking}": Card(
+            measure=f"McNemar's exact p-value, top by {title}",
+            formula="two-sided chance that as many tosses of a coin as there are discordant texts fall as"
+            " unevenly; the largest over the seeds, each tested by itself",
+            range=(0.0, 1.0),
+            direction="lower: chance explains less why one of the two items flips more decisions",
+            null="about 0.5 for one seed: p-values are spread evenly where there is nothing to find",
+            unit="probability",
+            paper=PAPER,
+            section="in the published code",
+            undefined_when="there is no text of two items; 1 where no text is discordant",
+        )
+    }
 
 
-def _tests(ranking: str) -> dict[str, Card]:
-    title, top = RANKINGS[ranking]
+def _by_attention() -> dict[str, Card]:
+    """What is told of the ranking that the experiment is about, and of no other."""
+    title, top = RANKINGS["attention"]
+    difference = f"JS(p, q without i*) - JS(p, q without r) ({REMOVED}); {top}; {DRAWN}"
     return {
-        f"single-weight/discordant-top-{ranking}": Card(
+        "single-weight/discordant-top-attention": Card(
             measure=f"Share of one-sided flips that are of the item on top by {title}",
             formula=f"of the texts whose decision flips without i* or without r, but not both, the share"
             f" that flips without i*; {top}; {DRAWN}",
@@ -73,26 +88,7 @@ def _tests(ranking: str) -> dict[str, Card]:
             section="Table 2, whose discordant cells these are",
             undefined_when="no text is discordant",
         ),
-        f"single-weight/mcnemar-p-{ranking}": Card(
-            measure=f"McNemar's exact p-value, top by {title}",
-            formula="two-sided chance that as many tosses of a coin as there are discordant texts fall as"
-            " unevenly; the largest over the seeds, each tested by itself",
-            range=(0.0, 1.0),
-            direction="lower: chance explains less why one of the two items flips more decisions",
-            null="about 0.5 for one seed: p-values are spread evenly where there is nothing to find",
-            unit="probability",
-            paper=PAPER,
-            section="in the published code",
-            undefined_when="there is no text of two items; 1 where no text is discordant",
-        ),
-    }
-
-
-def _divergences(ranking: str) -> dict[str, Card]:
-    title, top = RANKINGS[ranking]
-    difference = f"JS(p, q without i*) - JS(p, q without r) ({REMOVED}); {top}; {DRAWN}"
-    return {
-        f"single-weight/djs-{ranking}": Card(
+        "single-weight/djs-attention": Card(
             measure=f"How much more the item on top by {title} changes the output",
             formula=f"mean over texts of dJS = {difference}",
             range=(-DIVERGENCE, DIVERGENCE),
@@ -103,7 +99,7 @@ def _divergences(ranking: str) -> dict[str, Card]:
             section="single weights, shown as a scatter against the weight gap",
             undefined_when=ONE_ITEM,
         ),
-        f"single-weight/djs-{ranking}-excess": Card(
+        "single-weight/djs-attention-excess": Card(
             measure=f"The same beyond what large weights change anywhere, top by {title}",
             formula=f"mean over texts of {difference}; minus {EXCHANGED}",
             range=(-2 * DIVERGENCE, 2 * DIVERGENCE),
@@ -114,7 +110,7 @@ def _divergences(ranking: str) -> dict[str, Card]:
             section="ours",
             undefined_when=ONE_ITEM,
         ),
-        f"single-weight/negative-djs-{ranking}": Card(
+        "single-weight/negative-djs-attention": Card(
             measure=f"Share of texts where the random item changes the output more, top by {title}",
             formula=f"share of texts with dJS = {difference} below -1e-12, beneath which is rounding",
             range=(0.0, 1.0),
@@ -128,4 +124,7 @@ def _divergences(ranking: str) -> dict[str, Card]:
     }
 
 
-CARDS: dict[str, Card] = {name: card for ranking in RANKINGS for name, card in _of_ranking(ranking).items()}
+CARDS: dict[str, Card] = {
+    **{name: card for ranking in RANKINGS for name, card in _of_ranking(ranking).items()},
+    **_by_attention(),
+}

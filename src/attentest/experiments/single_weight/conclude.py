@@ -17,9 +17,9 @@ from scipy import stats
 from attentest.experiments.description import Conclusion
 from attentest.experiments.single_weight import ABOUT
 from attentest.experiments.single_weight.cards import CARDS
+from attentest.statistics.finding import finding
 from attentest.statistics.group_means import Group, Means, Measure, by_class, by_span, of_controls
-from attentest.statistics.interval import over_seeds
-from attentest.statistics.record import Finding, ordered, seeds_as_json
+from attentest.statistics.record import Finding, ordered
 
 RANKINGS = ("attention", "gradient", "product")
 MEASURED = tuple(f"{what}_{by}" for by in RANKINGS for what in ("djs", "top_flips", "random_flips"))
@@ -34,9 +34,9 @@ UNDEFINED = "attention or output is not a number"
 
 
 def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list[Finding]:
-    """Decisions flipped in percent, as the paper's table has them, and the difference of divergences.
+    """Decisions flipped in percent, as the paper's table has them; by attention the divergences, too.
 
-    Overall and for the controls; by predicted class; divergences by attention also by weight gap.
+    Overall and for the controls; by predicted class; divergences also by weight gap.
     """
     rows = ordered(rows, COLUMNS)
     trained = rows[rows["subject"] == "trained"]
@@ -46,25 +46,31 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     why = pd.Series(np.where(numbers["items"] < 2, ONE_ITEM, UNDEFINED), index=rows.index)
     means = Means(experiment="single-weight", rows=rows, mode=mode, rng=rng)
     flips = [measure for by in RANKINGS for measure in _flips(numbers, by, why)]
-    divergences = [measure for by in RANKINGS for measure in _divergences(numbers, by, why)]
+    flips.append(_discordant(numbers, why))
+    divergences = [*_divergences(numbers, why)]
     groups = [("overall", trained), *of_controls(rows)]
     gaps = by_span(trained, "gap_attention", "weight gap", EDGES, SPANS)
     return [
         *means.of([*flips, *divergences], groups),
         *_tests(means, numbers, groups, why),
         *means.of([*flips, *divergences], by_class(trained, "predicted", "predicted")),
-        *means.of(divergences[: len(divergences) // len(RANKINGS)], gaps),
+        *means.of(divergences, gaps),
     ]
 
 
 def _flips(numbers: pd.DataFrame, by: str, why: pd.Series) -> Iterator[Measure]:
-    """The four cells, and of the texts that only one of the two items flips, the share of the one on top."""
+    """The four cells."""
     cells, nulls = _cells(numbers, by), _cells(numbers, by, "null_")
     for name, values in cells.items():
         yield Measure(name=f"{name}-{by}", values=100.0 * values, null=100.0 * nulls[name], why=why)
+
+
+def _discordant(numbers: pd.DataFrame, why: pd.Series) -> Measure:
+    """Of the texts that only one of the two items flips, the share of the one on top by attention."""
+    cells = _cells(numbers, "attention")
     discordant = cells["only-top-flips"] + cells["only-random-flips"] == 1
     top = cells["only-top-flips"][discordant]
-    yield Measure(name=f"discordant-top-{by}", values=top, null=0.5, why=why)
+    return Measure(name="discordant-top-attention", values=top, null=0.5, why=why)
 
 
 def _cells(numbers: pd.DataFrame, by: str, null: str = "") -> dict[str, pd.Series]:
@@ -77,12 +83,12 @@ def _cells(numbers: pd.DataFrame, by: str, null: str = "") -> dict[str, pd.Serie
     }
 
 
-def _divergences(numbers: pd.DataFrame, by: str, why: pd.Series) -> Iterator[Measure]:
-    own, null = numbers[f"djs_{by}"], numbers[f"null_djs_{by}"]
-    yield Measure(name=f"djs-{by}", values=own, null=null, why=why)
-    yield Measure(name=f"djs-{by}-excess", values=own - null, null=0.0, why=why)
+def _divergences(numbers: pd.DataFrame, why: pd.Series) -> Iterator[Measure]:
+    own, null = numbers["djs_attention"], numbers["null_djs_attention"]
+    yield Measure(name="djs-attention", values=own, null=null, why=why)
+    yield Measure(name="djs-attention-excess", values=own - null, null=0.0, why=why)
     below, null_below = ((djs < -NOISE).astype(np.float64).where(djs.notna()) for djs in (own, null))
-    yield Measure(name=f"negative-djs-{by}", values=below, null=null_below, why=why)
+    yield Measure(name="negative-djs-attention", values=below, null=null_below, why=why)
 
 
 def _tests(means: Means, numbers: pd.DataFrame, groups: Iterable[Group], why: pd.Series) -> Iterator[Finding]:
@@ -98,23 +104,17 @@ def _tests(means: Means, numbers: pd.DataFrame, groups: Iterable[Group], why: pd
             by_seed = cells.drop(undefined).groupby(texts["seed"])
             counts = by_seed[["only-top-flips", "only-random-flips"]].sum().astype(int).to_numpy()
             found = [mcnemar(*pair) for pair in counts.tolist()]
-            yield Finding(
+            yield finding(
+                found,
+                estimate=max(found, default=math.nan),
                 experiment=means.experiment,
                 measure=f"mcnemar-p-{by}",
                 group=group,
-                estimate=max(found, default=math.nan),
-                std=math.nan,
-                seed_std=over_seeds(found)[1],
-                low=math.nan,
-                high=math.nan,
-                interval="none",
                 n=int(counts.sum()),
-                seeds=len(found),
                 excluded=len(undefined),
                 why="; ".join(sorted(set(why.loc[undefined]))),
                 null=0.5,
                 mode=means.mode,
-                by_seed=seeds_as_json(found),
             )
 
 
@@ -124,4 +124,4 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return float(stats.binomtest(only_first, pairs, 0.5).pvalue) if pairs else 1.0
 
 
-CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=COLUMNS)
+CONCLUSION = Conclusion(conclude, version=3, about=ABOUT, cards=CARDS, columns=COLUMNS)

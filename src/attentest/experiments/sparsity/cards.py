@@ -134,7 +134,6 @@ def _tau(name: str, where: str) -> dict[str, Card]:
     }
 
 
-KINDS = {"kendall": "Kendall's tau-b", "spearman": "Spearman's rho"}
 SPARSER = {
     "lambda": ("lambda", "below 0: as lambda grows, which is sparser, it falls"),
     "support": (
@@ -156,13 +155,13 @@ OUTCOMES = {
 }
 
 
-def _correlation(kind: str, against: str, outcome: str) -> Card:
+def _correlation(against: str, outcome: str) -> Card:
     (sparser, direction), came = SPARSER[against], OUTCOMES[outcome]
     signed = against == "lambda" and outcome.startswith("entropy")
     table = "Table 2; the text says the opposite of its sign (A8)"
     return Card(
-        measure=f"{KINDS[kind]} of {sparser} and {came}",
-        formula=f"{KINDS[kind]} between {sparser} and {came}, each the mean over texts of one model with"
+        measure=f"Kendall's tau-b of {sparser} and {came}",
+        formula=f"Kendall's tau-b between {sparser} and {came}, each the mean over texts of one model with"
         " sparsegen(lambda), over the lambdas of a seed, then the mean over seeds",
         range=CORRELATION,
         direction=direction,
@@ -180,8 +179,7 @@ CARDS: dict[str, Card] = {
     **{f"sparsity/entropy-{name}": _entropy(name) for name in IMPORTANCE},
     **{key: card for name in IMPORTANCE for where in OVER for key, card in _tau(name, where).items()},
     **{
-        f"sparsity/{kind}-{against}-{outcome}": _correlation(kind, against, outcome)
-        for kind in KINDS
+        f"sparsity/kendall-{against}-{outcome}": _correlation(against, outcome)
         for against in SPARSER
         for outcome in OUTCOMES
     },

@@ -15,7 +15,6 @@ from typing import TypeAlias, final
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Shaped
-from scipy import stats
 
 from attentest.experiments.description import Conclusion
 from attentest.experiments.dispersion.conclude import NO_ATTENTION, NOT_SPREAD, SUPPORT, unranked
@@ -160,21 +159,6 @@ def kendall(x: PerModel, y: PerModel) -> PerDraw:
     return kendalls(x, y, np.full(len(x), x.shape[1]))[0]
 
 
-def spearman(x: PerModel, y: PerModel) -> PerDraw:
-    """The correlation of the ranks of each row; NaN where a row is constant or holds a NaN."""
-    first, second = (_centred(stats.rankdata(each, axis=1)) for each in (x, y))
-    with np.errstate(invalid="ignore"):
-        found = (first * second).sum(1) / np.sqrt((first**2).sum(1) * (second**2).sum(1))
-    return np.where(np.isnan(x).any(1) | np.isnan(y).any(1), np.nan, np.clip(found, -1.0, 1.0))
-
-
-def _centred(ranks: PerModel) -> PerModel:
-    return ranks - ranks.mean(1, keepdims=True)
-
-
-CORRELATIONS = {"kendall": kendall, "spearman": spearman}
-
-
 def _correlated(
     rows: pd.DataFrame, numbers: pd.DataFrame, against: str, outcome: str, mode: str, rng: np.random.Generator
 ) -> Iterator[Finding]:
@@ -186,21 +170,20 @@ def _correlated(
     axes = SPARSER[against], OUTCOMES[outcome]
     samples, asked = _sweeps(rows, numbers, axes, "trained", LAMBDA)
     twins, _ = _sweeps(rows, numbers, axes, TWIN.strip(), TWIN + LAMBDA)
-    for name, correlation in CORRELATIONS.items():
-        statistic = of_means(correlation)
-        if asked:
-            yield of_samples(
-                samples,
-                statistic,
-                left_out=(asked - sum(map(len, samples)), NO_MODEL),
-                undefined=NO_ORDER,
-                rng=rng,
-                experiment=EXPERIMENT,
-                measure=f"{name}-{against}-{outcome}",
-                group=SWEEP,
-                null=over_seeds([v for twin in twins if not np.isnan(v := value_of(twin, statistic))])[0],
-                mode=mode,
-            )
+    statistic = of_means(kendall)
+    if asked:
+        yield of_samples(
+            samples,
+            statistic,
+            left_out=(asked - sum(map(len, samples)), NO_MODEL),
+            undefined=NO_ORDER,
+            rng=rng,
+            experiment=EXPERIMENT,
+            measure=f"kendall-{against}-{outcome}",
+            group=SWEEP,
+            null=over_seeds([v for twin in twins if not np.isnan(v := value_of(twin, statistic))])[0],
+            mode=mode,
+        )
 
 
 def _sweeps(
@@ -220,4 +203,4 @@ def _sweeps(
     return found, asked
 
 
-CONCLUSION = Conclusion(conclude, version=3, about=ABOUT, cards=CARDS, columns=COLUMNS)
+CONCLUSION = Conclusion(conclude, version=4, about=ABOUT, cards=CARDS, columns=COLUMNS)
