@@ -212,7 +212,7 @@ def changed(content, place, *path):
 
 def test_a_report_leaves_a_damaged_cell_out_and_says_so(copied, tmp_path, capsys, monkeypatch):
     pytest.importorskip("altair")
-    monkeypatch.setattr("attentest.gallery.site.recipes", lambda more: {})  # pages of studies take long
+    monkeypatch.setattr("attentest.gallery.site.recipes", lambda more, held: {})  # pages of studies take long
     key = damage(copied, "observation", "rows.parquet", "zeroed")
     gone = damage(copied, "model", "training.json", "deleted")
     assert run(["report", "--store", copied, "--out", str(tmp_path / "site"), "--json"]) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 from attentest.bench.conclusion import findings_of, varied
 from attentest.bench.engine.contract import Event
 from attentest.bench.plan import Planner
+from attentest.bench.planned import planned
 from attentest.bench.result import StudyResult
 from attentest.bench.study import Outcome, Watcher, again, judge, run_cells
 from attentest.bench.subjects import load_model
@@ -26,7 +28,8 @@ from attentest.refusal import Refusal
 from attentest.store.cell import Cell, short
 from attentest.store.checking import named, without_damaged
 from attentest.store.store import Store
-from attentest.studies.recipe import Study, load_study
+from attentest.store.studies import name_or_path, remember
+from attentest.studies.recipe import Study, beside, load_study, names, written
 
 Document = dict[str, Any]
 ABSENT = ("absent", "needs credentials", "not redistributable")
@@ -97,7 +100,10 @@ def run_study(
     """
     if not (only_plan and device == "cuda"):
         device = best_device(device)
-    study = adapted(load_study(name), [canonical_name(each) for each in corpora or ()], seeds)
+    store = Store(store_url)
+    name = name if name in names() else name_or_path(store, name)
+    whole = load_study(name)
+    study = adapted(whole, [canonical_name(each) for each in corpora or ()], seeds)
     study, skipped = (study, []) if corpora else present(study, data_dir)
     study, absent = with_present_vectors(study, data_dir)
     document: Document = {
@@ -113,10 +119,11 @@ def run_study(
         counted = {"cells": len(planner.cells)}
         if only_plan:
             return counted | _planned(planner, targets)
+        remember_study(store, name)
         outcome = run_cells(targets, planner, engine=engine, workers=workers, watcher=watcher)
         return counted | told([(study, targets)], planner, outcome)
 
-    return StudyResult(document | without_damaged(Store(store_url), run, at_once=True))
+    return StudyResult(document | without_damaged(store, run, at_once=True))
 
 
 def _planned(planner: Planner, targets: list[Cell]) -> Document:
@@ -124,9 +131,19 @@ def _planned(planner: Planner, targets: list[Cell]) -> Document:
     missing = planner.missing(targets)
     for cell in missing.values():
         planner.store.plan(cell)
-    plan = [{"cell": key, "stage": cell.stage} for key, cell in missing.items()]
+    plan = [*planned(missing, planner.store)]
     done = len(planner.cells) - len(missing)
     return {"plan": plan, "failed": [], "done": done, "damaged": named(planner.store)}
+
+
+def remember_study(store: Store, name: str) -> None:
+    """Leave the study's TOML in the store, and its published numbers: pages of the store then show it."""
+    study, packaged = load_study(name), name in names()
+    files = {}
+    if study.published is not None and not packaged:
+        with contextlib.suppress(OSError, ValueError):  # `compare` says so where it is asked for
+            files[study.published.file] = beside(name, study.published.file).read_bytes()
+    remember(store, study.study, written(name), files, packaged=packaged)
 
 
 def told(asked: Sequence[tuple[Study, Sequence[Cell]]], planner: Planner, outcome: Outcome) -> Document:

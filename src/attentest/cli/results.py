@@ -115,9 +115,11 @@ def make_report(
         checked(out)
     held = Store(store)
     # Only now: these import what check_web looked for.
+    from attentest.gallery.earlier import Earlier
     from attentest.gallery.single import single as in_one
     from attentest.gallery.site import build
 
+    earlier = Earlier() if out is None else Earlier.of(out)
     known = entries(data_dir)
     cited = {name: source.cite for name, source in CORPORA.items()}
     with counting("report") as watch:
@@ -130,9 +132,10 @@ def make_report(
             corpora=[entry | {"cite": cited.get(entry["name"], "")} for entry in known],
             every_text=out is not None,  # one file of every word of every text would be too large to open
             watch=watch,
+            earlier=earlier,
         )
     if out is not None:
-        publish(files, out)
+        publish(files, out, earlier.notes(files))
     if single is not None:
         write(in_one(files), single, option="--single", with_folder=True)
     pages = [name for name in files if name.endswith(".html")]

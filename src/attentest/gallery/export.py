@@ -22,6 +22,7 @@ from attentest.store.descriptions import ORIGIN, Description, describe, origin
 from attentest.store.findings_file import COLUMNS, ROW, CellRows, encode
 from attentest.store.importing import AXES, checksum
 from attentest.store.store import Store
+from attentest.store.studies import name_or_path
 from attentest.studies.recipe import load_study
 
 Watch = Callable[[int, int], None]  # how many findings are ready, of how many
@@ -47,7 +48,7 @@ def export_findings(
 
 
 def _exported(stored: Stored, file: Path, study: str | None, watch: Watch) -> dict[str, Any]:
-    recipe = None if study is None else load_study(study)
+    recipe = None if study is None else load_study(name_or_path(stored.store, study))
     asked = [finding for finding in stored.every if recipe is None or asks_for(recipe, finding)]
     left_out = {finding.cell.key: why for finding in asked if (why := _unfit(finding))}
     chosen = sorted((f for f in asked if f.cell.key not in left_out), key=_order)
