@@ -41,6 +41,12 @@ def _offline(monkeypatch):
     monkeypatch.setattr(socket.socket, "connect", guarded)
 
 
+@pytest.fixture(autouse=True)
+def _own_data(monkeypatch, tmp_path):
+    """The user's own data directory is empty: no test reads or writes registrations of whoever runs it."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "own"))
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)

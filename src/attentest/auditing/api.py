@@ -83,7 +83,9 @@ class AuditResult:
     @property
     def said(self) -> tuple[str, ...]:
         """What a reader must know of the data: what was guessed or matched, and texts that were too long."""
-        return (*self.notes, *([self.too_long.sentence] if self.too_long.sentence else []))
+        resting = self.audit.resting
+        more = (self.too_long.sentence, None if resting is None else resting.sentence)
+        return (*self.notes, *(sentence for sentence in more if sentence))
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -101,6 +103,7 @@ class AuditResult:
             "data": dict(self.data),
             "notes": list(self.said),
             "too_long": self.too_long.document,
+            "resting": None if self.audit.resting is None else self.audit.resting.document,
             "settings": dict(self.settings),
             "kind": self.kind,
             "chosen": None if self.chosen is None else self.chosen.document,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 from attentest.bench.conclusion import findings_of, varied
 from attentest.bench.engine.contract import Event
 from attentest.bench.plan import Planner
+from attentest.bench.planned import planned
 from attentest.bench.result import StudyResult
 from attentest.bench.study import Outcome, Watcher, judge, run_cells
 from attentest.bench.subjects import load_model
@@ -24,7 +26,8 @@ from attentest.model.training.provenance import config_of
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell, short
 from attentest.store.store import Store
-from attentest.studies.recipe import Study, load_study
+from attentest.store.studies import name_or_path, remember
+from attentest.studies.recipe import Study, beside, load_study, names, written
 
 Document = dict[str, Any]
 ABSENT = ("absent", "needs credentials", "not redistributable")
@@ -88,10 +91,12 @@ def run_study(
     """
     if not (only_plan and device == "cuda"):
         device = best_device(device)
-    study = adapted(load_study(name), [canonical_name(each) for each in corpora or ()], seeds)
+    store = Store(store_url)
+    name = name if name in names() else name_or_path(store, name)
+    whole = load_study(name)
+    study = adapted(whole, [canonical_name(each) for each in corpora or ()], seeds)
     study, skipped = (study, []) if corpora else present(study, data_dir)
     study, absent = with_present_vectors(study, data_dir)
-    store = Store(store_url)
     planner = Planner(store, device=device, data_dir=data_dir, include_text=include_text)
     targets = planner.study(study)
     document: Document = {
@@ -105,11 +110,22 @@ def run_study(
         missing = planner.missing(targets)
         for cell in missing.values():
             store.plan(cell)
-        plan = [{"cell": key, "stage": cell.stage} for key, cell in missing.items()]
+        plan = [*planned(missing, store)]
         done = len(planner.cells) - len(missing)
         return StudyResult(document | {"plan": plan, "failed": [], "done": done})
+    remember_study(store, name)
     outcome = run_cells(targets, planner, engine=engine, workers=workers, watcher=watcher)
     return StudyResult(document | told([(study, targets)], planner, outcome))
+
+
+def remember_study(store: Store, name: str) -> None:
+    """Leave the study's TOML in the store, and its published numbers: pages of the store then show it."""
+    study, packaged = load_study(name), name in names()
+    files = {}
+    if study.published is not None and not packaged:
+        with contextlib.suppress(OSError, ValueError):  # `compare` says so where it is asked for
+            files[study.published.file] = beside(name, study.published.file).read_bytes()
+    remember(store, study.study, written(name), files, packaged=packaged)
 
 
 def told(asked: Sequence[tuple[Study, Sequence[Cell]]], planner: Planner, outcome: Outcome) -> Document:

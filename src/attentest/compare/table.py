@@ -26,6 +26,7 @@ from attentest.compare.stored import Stored, StoredCorpus, StoredFinding
 from attentest.compare.translation import Wanted, is_result, place, printed_once, wanted
 from attentest.store.cell import short
 from attentest.store.store import Store
+from attentest.store.studies import name_or_path
 from attentest.studies.published import WORDS, PublishedNumber, load_published
 from attentest.studies.recipe import Study, load_study
 
@@ -56,6 +57,7 @@ def compare(name: str, store_url: str, shelf: Mapping[str, str]) -> Comparison:
 
 def compare_stored(name: str, stored: Stored, shelf: Mapping[str, str]) -> Comparison:
     """The same with what was read of a store before: a report compares every study with one store."""
+    name = name_or_path(stored.store, name)
     study = load_study(name)
     printed = load_published(name)
     numbers = [number for number in printed if is_result(number)]

@@ -21,6 +21,7 @@ from attentest.store.descriptions import ORIGIN, Description, describe, origin
 from attentest.store.findings_file import COLUMNS, ROW, CellRows, encode
 from attentest.store.importing import AXES, checksum
 from attentest.store.store import Store
+from attentest.store.studies import name_or_path
 from attentest.studies.recipe import load_study
 
 Watch = Callable[[int, int], None]  # how many findings are ready, of how many
@@ -42,7 +43,7 @@ def export_findings(
     Of findings that differ in nothing but seeds and versions pages show the newest, so that is exported.
     """
     stored = Stored(Store(store_url).existing())
-    recipe = None if study is None else load_study(study)
+    recipe = None if study is None else load_study(name_or_path(stored.store, study))
     asked = [finding for finding in stored.every if recipe is None or asks_for(recipe, finding)]
     left_out = {finding.cell.key: why for finding in asked if (why := _unfit(finding))}
     chosen = sorted((f for f in asked if f.cell.key not in left_out), key=_order)

@@ -29,16 +29,23 @@ from attentest.gallery.calibration import calibration_page
 from attentest.gallery.catalogue import catalogue
 from attentest.gallery.explorer import corpus_words, explorer
 from attentest.gallery.extra import no_findings
+from attentest.gallery.first_page import lead
 from attentest.gallery.heatmaps import HEATMAP_CSS, LEVELS
+from attentest.gallery.index_page import CorpusOverview, IndexPage, ModelRow
 from attentest.gallery.lines import columns, main_line
 from attentest.gallery.missing import failed
 from attentest.gallery.numbers import numbers
-from attentest.gallery.pages import ComparePage, CorpusOverview, IndexPage, ModelRow
+from attentest.gallery.pages import (
+    AboutPage,
+    ComparePage,
+    ExplorerPage,
+    TextsPage,
+)
 from attentest.gallery.rows import PointRows
 from attentest.gallery.sections import point_page
 from attentest.gallery.shards import scripts, shard
 from attentest.gallery.study_figures import Album, lacking
-from attentest.gallery.studying import recipes, study_pages
+from attentest.gallery.studying import ran_here, recipes, study_pages
 from attentest.notebook import harmless, number
 from attentest.references import brief, whole
 from attentest.store.cell import short
@@ -75,8 +82,8 @@ def build(
     `shelf` says of every corpus whether it is here; `asked` are the fields of `Asked`.
     """
     wanted = Asked(**asked)
-    known = recipes(wanted.studies)
     stored = Stored(Store(store_url).existing())
+    known = recipes(wanted.studies, stored.store)
     points = grid_points(stored)
     if not points:
         raise no_findings(store_url)
@@ -84,7 +91,9 @@ def build(
     steps = len(points) + len(known)
     watch(0, steps)
     verdicts = {name: list(judged(study, points)) for name, study in known.items()}
-    seeds, album = _point_pages(write, points, known, verdicts, wanted, lambda done: watch(done, steps))
+    seeds, album, texts = _point_pages(
+        write, points, known, verdicts, wanted, lambda done: watch(done, steps)
+    )
     missing = lacking(shelf, points, failed(stored.store))
     pages, downloads = study_pages(
         known,
@@ -94,6 +103,7 @@ def build(
         shelf,
         album,
         missing,
+        ran_here(known, stored.store, wanted.studies, points),
         watch=lambda done: watch(len(points) + done, steps),
     )
     write.files |= downloads
@@ -110,10 +120,14 @@ def build(
     write("calibration.html", "calibration.html", calibrated)
     catalogued = catalogue(stored, points, known, wanted.corpora, wanted.version)
     write("catalogue.html", "catalogue.html", catalogued)
+    apart = told_apart(points)
+    write("texts.html", "texts.html", TextsPage(rows=[*zip(points, apart, texts, strict=True)]))
+    write("about.html", "about.html", AboutPage(version=wanted.version))
     write(
         "index.html",
         "index.html",
         IndexPage(
+            lead=lead(points, pages, wanted.private),
             measures=list(shown.values()),
             corpora=corpora,
             studies=pages,
@@ -133,11 +147,11 @@ def _point_pages(
     verdicts: Mapping[str, Sequence[Judged]],
     wanted: Asked,
     watch: Callable[[int], None],
-) -> tuple[dict[str, dict[str, dict[str, float]]], Album]:
-    """A page and an explorer for each grid point; gives numbers of single seeds, and all figures."""
+) -> tuple[dict[str, dict[str, dict[str, float]]], Album, list[ExplorerPage]]:
+    """A page and an explorer for each grid point; gives numbers of single seeds, figures and explorers."""
     said = [one for of_study in verdicts.values() for one in of_study]
     seeds: dict[str, dict[str, dict[str, float]]] = {}
-    album = Album()
+    album, explored = Album(), []
     for point in points:
         watch(len(seeds))
         private = point.corpus in wanted.private
@@ -149,11 +163,12 @@ def _point_pages(
         made = list(dict.fromkeys(section.command for section in page.sections if section.command))
         texts, shards = explorer(rows, held, made, private=private, every=wanted.every_text)
         write("explorer.html", texts.file, texts)
+        explored.append(texts)
         write.files |= figures | shards
         if held is not None and f"data/{held.name}-0.js" not in write.files:  # other models have them, too
             write.files |= held.files()
         seeds[point.file] = by_seed(rows)
-    return seeds, album
+    return seeds, album, explored
 
 
 def _shared() -> Files:

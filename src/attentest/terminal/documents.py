@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pandas as pd
@@ -60,6 +61,12 @@ def show_added(document: Document, console: Console) -> None:
     console.print(f"Now: attentest train {document['corpus']}", markup=False)
 
 
+def show_removed(document: Document, console: Console) -> None:
+    """A name stands for nothing again."""
+    said = f"Removed {document['corpus']}; the file that it stood for is untouched."
+    console.print(said, markup=False, highlight=False)
+
+
 def show_training(document: Document, console: Console) -> None:
     """A trained model's scores."""
     config = document["config"]
@@ -77,11 +84,34 @@ def show_training(document: Document, console: Console) -> None:
 
 
 def show_plan(document: Document, console: Console) -> None:
-    """The cells a study still needs; whole keys, since schedulers read them too."""
-    for cell in document["plan"]:
-        console.print(f"{cell['stage']:12}{cell['cell']}", highlight=False, soft_wrap=True)
+    """The cells a study still needs, in words; `run-cell` takes the beginning of a key."""
+    plan = document["plan"]
+    for cell in plan:
+        line = f"{cell['cell'][:12]}  {_time(cell['seconds']):>9}  {_planned(cell)}"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     _show_skipped(document, console)
-    console.print(f"{len(document['plan'])} of {document['cells']} cells are missing.", highlight=False)
+    known = [cell["seconds"] for cell in plan if math.isfinite(cell["seconds"])]
+    console.print(f"{len(plan)} of {document['cells']} cells are missing.", highlight=False)
+    if known:
+        some = "" if len(known) == len(plan) else f" for the {len(known)} cells of which like ran here"
+        console.print(f"Expected on one process: {_time(math.fsum(known))}{some}.", highlight=False)
+
+
+def _planned(cell: Document) -> str:
+    """What is done, on what."""
+    seed = "" if cell["seed"] is None else f"seed {cell['seed']}"
+    model = ", ".join(part for part in (cell["model"], cell["variant"], seed) if part)
+    asked = f"{cell['experiment']} on " if cell["experiment"] else ""
+    return f"{cell['stage']:11}  {asked}{cell['corpus'] or '?'}" + (f": {model}" if model else "")
+
+
+def _time(seconds: float) -> str:
+    """Not more digits than one plans with; a cell whose like never ran here has no known time."""
+    if not math.isfinite(seconds):
+        return "not known"
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def show_study(document: Document, console: Console) -> None:
