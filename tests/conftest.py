@@ -3,6 +3,7 @@
 import os
 
 os.environ["OMP_NUM_THREADS"] = "1"
+os.environ.setdefault("ATTENTEST_FSYNC", "0")  # stores of tests are scratch
 
 import socket
 from dataclasses import replace
