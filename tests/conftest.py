@@ -4,6 +4,8 @@ import os
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
+import tests.checked  # noqa: F401  # isort: skip  # before anything of the package is imported
+
 import socket
 from dataclasses import replace
 
