@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from typing import Any
 
 import torch
 
@@ -23,7 +24,8 @@ from benchmarks.made import Row, seconds
 TEXTS, WORDS, PERMUTATIONS, SHARE = 20, 62, 100, 100  # 62 words and two marks are 64 places
 
 
-def bert_sized() -> TransformerModel:
+def word_tokenizer() -> Any:
+    """One token a word, for models of random weights."""
     transformers, tokenizers = (importlib.import_module(name) for name in ("transformers", "tokenizers"))
     special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
     numbers = {word: n for n, word in enumerate((*special, *(f"w{n}" for n in range(30_000))))}
@@ -35,11 +37,51 @@ def bert_sized() -> TransformerModel:
         special_tokens=[(name, numbers[name]) for name in special],
     )
     names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token"), special, strict=True))
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=pieces, **names)
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=pieces, **names)
+
+
+def bert_sized() -> TransformerModel:
+    transformers, tokenizer = importlib.import_module("transformers"), word_tokenizer()
     torch.manual_seed(0)
-    config = transformers.BertConfig(vocab_size=len(numbers), num_labels=2, pad_token_id=0)
-    model = transformers.BertForSequenceClassification(config)
-    return adopt(model, tokenizer)
+    config = transformers.BertConfig(vocab_size=len(tokenizer), num_labels=2, pad_token_id=0)
+    return adopt(transformers.BertForSequenceClassification(config), tokenizer)
+
+
+def causal_row() -> Row:
+    """A middle layer of a Llama of 12 layers: one position on kept keys, beside the whole model."""
+    transformers, tokenizer = importlib.import_module("transformers"), word_tokenizer()
+    sizes = {"hidden_size": 256, "num_hidden_layers": 12, "num_attention_heads": 8, "intermediate_size": 1024}
+    torch.manual_seed(0)
+    causal = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=len(tokenizer), **sizes))
+    asked = {"task": "prompt", "prompt": "w1 {text} w2", "labels": (" w3", " w4")}
+    model = adopt(causal, tokenizer, layer=6, **asked)
+    texts = [
+        Example(id=str(n), tokens=tuple(f"w{n + 5 * word}" for word in range(WORDS)), label="")
+        for n in range(TEXTS)
+    ]
+    batch = model.split(texts).batch(range(TEXTS))
+    fast, whole = model.road, Whole(model.transformer, model.proof, model.layer, model.typed, model.tables)
+
+    def permutations(road: Any, count: int) -> None:
+        with torch.no_grad():
+            model.road = fast
+            reading = model.read(batch)
+            model.road = road
+            output_changes(model, reading, count, rng=torch.Generator().manual_seed(0))
+
+    name = (
+        f"{PERMUTATIONS} permutations, layer 6 of 12 of a causal model, {TEXTS} texts of {WORDS + 3} places"
+    )
+    slow, ours = (
+        seconds(lambda: permutations(whole, 1), 1),
+        seconds(lambda: permutations(fast, PERMUTATIONS), 2),
+    )
+    return (
+        f"{name} (plain: 1 in {PERMUTATIONS})",
+        PERMUTATIONS * slow,
+        ours,
+        "keys and values kept; layers above",
+    )
 
 
 def bert_split(model: TransformerModel, texts: int, words: int) -> IndexedSplit:
@@ -77,8 +119,25 @@ def rows() -> list[Row]:
             distribution(model.decide(reading, given))
             model.road = fast
 
+    every = model.capabilities.every_row
+    assert every is not None
+    one = bert_split(model, 1, WORDS).batch([0])
+    around = {layer: model.placed(layer, None) for layer in (0, model.layers - 1)}
+
+    @torch.no_grad()
+    def a_layer_at_a_time() -> None:
+        for placed in around.values():
+            placed.read(one)
+
     texts = f"{TEXTS} texts of {WORDS + 2} places"
     name = f"{PERMUTATIONS} permutations, last layer of a BERT, {texts} (plain: 1 in {SHARE})"
     return [
-        (name, SHARE * seconds(plain, 1), seconds(ours, 2), "reading the texts once; feed-forward layers")
+        (name, SHARE * seconds(plain, 1), seconds(ours, 2), "reading the texts once; feed-forward layers"),
+        (
+            f"rows of all {model.layers} layers and heads, a text of {WORDS + 2} places (plain: 2 layers)",
+            model.layers / len(around) * seconds(a_layer_at_a_time, 2),
+            seconds(lambda: every.rows(one), 2),
+            "one pass of the model",
+        ),
+        causal_row(),
     ]

@@ -129,10 +129,15 @@ def main(out: str, epochs: str = "5") -> None:
     ids = {name: {s: tokenizer(own)["input_ids"] for s, own in c.items()} for name, c in texts.items()}
     train = [each for own in ids.values() for each in own["train"]]
     model, rng = empty_model(), torch.Generator().manual_seed(0)
-    print(f"{sum(p.numel() for p in model.parameters()):,} parameters, {sum(map(len, train)):,} tokens", flush=True)
+    print(
+        f"{sum(p.numel() for p in model.parameters()):,} parameters, {sum(map(len, train)):,} tokens",
+        flush=True,
+    )
     steps = int(epochs) * -(-len(train) // BATCH)
     warm = max(1, round(WARMING * steps))
-    optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01, betas=(0.9, 0.95), fused=True)
+    optimiser = torch.optim.AdamW(
+        model.parameters(), lr=RATE, weight_decay=0.01, betas=(0.9, 0.95), fused=True
+    )
     rate = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: min((step + 1) / warm, (steps - step) / max(1, steps - warm))
     )

@@ -12,7 +12,7 @@ from attentest.terminal.demonstration import show_demo
 
 if __name__ == "__main__":
     console = Console(record=True, width=96, force_terminal=True, file=io.StringIO())
-    document = run_demo(sys.argv[1])
+    document = run_demo(sys.argv[1], full=True)
     document |= look_back({finding["cell"] for finding in document["findings"]}, sys.argv[1])
     document["store"] = "demo-store"
     document["site"] = {"index": "demo-store/site/index.html"}

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from reproduction_audits import criteria, measures
 from reproduction_blocks import Block, PageError, blocks, filled
 from reproduction_figures import FOLDER, figure
 from reproduction_findings import ROOT, table
@@ -25,6 +26,8 @@ KINDS: dict[str, Callable[[Block], str]] = {
     "published": published,  # the published numbers of a study beside ours
     "provenance": provenance,  # where the findings of a file come from
     "scales": scales,  # the rule of the study `vectors`
+    "audit": criteria,  # the criteria of an audit with their tests
+    "audit-findings": measures,  # numbers of an audit beside those of the untrained twin
 }
 
 

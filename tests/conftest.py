@@ -3,6 +3,7 @@
 import os
 
 os.environ["OMP_NUM_THREADS"] = "1"
+os.environ.setdefault("ATTENTEST_FSYNC", "0")  # stores of tests are scratch
 
 import tests.checked  # noqa: F401  # isort: skip  # before anything of the package is imported
 
@@ -41,6 +42,12 @@ def _offline(monkeypatch):
         return connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture(autouse=True)
+def _own_data(monkeypatch, tmp_path):
+    """The user's own data directory is empty: no test reads or writes registrations of whoever runs it."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "own"))
 
 
 @pytest.fixture

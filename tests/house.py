@@ -57,14 +57,16 @@ MAY_IMPORT = {
     "terminal": {"bench.engine", "compare", "gallery", "statistics", "store"},
     "auditing.page": {"gallery"},
     "auditing.api": {"auditing", "auditing.page", "claims", "model"},
-    "live": {"bench", "corpus", "evidence", "experiments", "model", "store"},
+    "inspection": {"corpus", "evidence", "gallery", "model", "statistics"},
+    "inspection.api": {"auditing", "corpus", "evidence", "foreign", "inspection", "model"},
+    "live": {"auditing", "bench", "corpus", "evidence", "experiments", "inspection", "model", "store"},
     "web": {"store"},
     "cli": {
-        *("auditing", "auditing.api", "auditing.page", "bench", "compare", "corpus", "gallery", "live"),
-        *("store", "terminal", "web"),
+        *("auditing", "auditing.api", "auditing.page", "bench", "compare", "corpus", "gallery"),
+        *("inspection", "inspection.api", "live", "store", "terminal", "web"),
     },
     "__main__": {"cli"},
-    "__init__": {"auditing.api", "bench", "corpus", "model.training"},
+    "__init__": {"auditing.api", "bench", "corpus", "inspection.api", "model.training"},
 }
 
 

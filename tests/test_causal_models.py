@@ -3,10 +3,12 @@
 import pytest
 import torch
 
+from attentest.auditing.memory import in_memory
 from attentest.corpus.example import Example
 from attentest.foreign.loading import adopt
 from attentest.foreign.prompt import Prompt
 from attentest.foreign.prompted import PromptedInput
+from attentest.foreign.resting import resting_of
 from attentest.foreign.roads import TransformerReading, Whole
 from attentest.refusal import Refusal
 from tests.families import (
@@ -60,16 +62,16 @@ def test_the_next_token_against_all_others_has_the_probability_the_model_gives_i
 def test_an_edit_answers_as_if_the_model_were_read_from_the_beginning(family, layer, head):
     """The twin: other weights, many variants, texts longer than a window, by both roads."""
     windowed = "sliding_window" in CAUSAL[family][2]  # in double such rows of padding are NaN by themselves
-    near = {"atol": 1e-4, "rtol": 1e-4} if windowed else {"atol": 1e-9, "rtol": 1e-9}
+    near = 1e-4 if windowed else 1e-5  # families take their softmax in single precision
     adopted, batch = made_causal(family, double=not windowed, layer=layer, head=head)
     with torch.no_grad():
         reading = adopted.read(batch)
         given = torch.rand(4, 5, *reading.weights.shape[1:], generator=seeded()).to(reading.weights)
         fast = adopted.decide(reading, given)
-        assert adopted.road.name != "whole"
+        assert adopted.road.name == ("row" if layer == -1 else "position")
         adopted.road = Whole(adopted.transformer, adopted.proof, adopted.layer, adopted.typed, adopted.tables)
-        torch.testing.assert_close(fast, adopted.decide(reading, given), **near)
-    assert (fast[:, 0] - fast[:, 1]).abs().max() > 1e-6, "the variants differ"
+        torch.testing.assert_close(fast, adopted.decide(reading, given), atol=near, rtol=near)
+    assert (fast[:, 0] - fast[:, 1]).abs().max() > 1e-2, "the variants differ"
 
 
 def test_the_token_that_is_asked_about_stays_when_the_text_is_changed():
@@ -187,3 +189,52 @@ def test_texts_that_the_prompt_has_no_place_for_are_refused():
         adopted.split([pair])
     with pytest.raises(Refusal, match="nothing that the tokenizer takes for text"):
         adopted.split([Example(id="0", tokens=("\u00a0",), label="")])
+
+
+def test_where_attention_rests_is_reported_and_the_first_token_named():
+    """A prompt holds the sink; without one the first word of the text is it, and is said to be a unit."""
+    adopted, batch = made_causal()
+    split = adopted.split(
+        [Example(id=str(n), tokens=tuple(t.split()), label="") for n, t in enumerate(TEXTS)]
+    )
+    found = resting_of(adopted, split)
+    with torch.no_grad():
+        reading = adopted.read(batch)
+    row, unit = reading.kept["row"].mean(1), reading.kept["unit"]
+    assert (found.token, found.is_unit, found.decides) == ("the", False, False)
+    assert found.first == pytest.approx(float(row[:, 0].mean()), rel=1e-5)
+    assert found.text == pytest.approx(float(row.masked_fill(unit < 0, 0.0).sum(1).mean()), rel=1e-5)
+    assert found.first + found.around + found.text == pytest.approx(1.0, rel=1e-5)
+    assert f"{found.first:.1%} rests on the first token ('the')" in found.sentence
+    plain = made_causal(task="next-token")[0]
+    first = resting_of(plain, plain.split(split.examples))
+    assert first.is_unit and first.around == 0 and "a unit like any other" in first.sentence
+
+
+def test_logits_that_are_no_numbers_are_refused():
+    model = tiny_causal().half()
+    with torch.no_grad():
+        model.model.layers[1].mlp.down_proj.weight.fill_(6e4)
+        model.model.layers[1].mlp.up_proj.weight.fill_(6e4)
+    with pytest.raises(Refusal, match=r"llama model in float16.*NaN or infinite.*dtype='bfloat16'"):
+        made_causal(model=model)
+
+
+def test_a_question_that_does_not_fit_is_asked_of_fewer_texts_at_a_time():
+    adopted, _ = made_causal()
+    split = adopted.split([Example(id=str(n), tokens=("cat",), label="") for n in range(9)])
+    asked = []
+
+    def ask():
+        asked.append(split.at_once)
+        if (split.at_once or 128) > 2:
+            raise torch.OutOfMemoryError("a fake")
+        return "found"
+
+    assert in_memory(split, ask) == "found" and asked == [None, 64, 32, 16, 8, 4, 2]
+
+    def never():
+        raise torch.OutOfMemoryError("a fake")
+
+    with pytest.raises(Refusal, match=r"memory of the GPU.*one text at a time.*dtype='bfloat16'"):
+        in_memory(split, never)

@@ -150,6 +150,18 @@ def test_adding_a_corpus_says_what_was_found(here, answer, page):
     assert sum(said["texts"].values()) == 60 and set(said["texts"]) == {"train", "dev", "test"}
     status, shown = page(*words)
     assert status == 0 and "attentest train again" in shown
+    assert not (here / "data" / "registered" / "again.toml").exists(), "a data folder may be shared"
+    status, said = answer("corpora", "remove", "again")
+    assert status == 0 and said["removed"] == str(here / "own" / "attentest" / "registered" / "again.toml")
+    assert "again" not in {entry["name"] for entry in answer("corpora", "list")[1]["corpora"]}
+    assert (here / "mine.csv").exists()
+
+
+def test_what_is_not_your_own_registration_is_not_removed(here, answer):
+    for name, says in (("sst", "no table is registered"), ("mine", "--data-dir")):
+        status, said = answer("corpora", "remove", name)
+        assert status == 2 and says in said["error"]["message"]
+    assert answer("corpora", "remove", "mine", "--data-dir", "data")[0] == 0
 
 
 # --- study
@@ -190,7 +202,11 @@ def test_a_plan_can_be_done_cell_by_cell_and_in_any_words(here, answer, page):
     _, listed = answer("list")
     assert sorted(listed["planned"]) == sorted(keys) and not listed["failed"]
     status, shown = page("study", "tiny.toml", "--plan")
-    assert status == 0 and [line.split()[-1] for line in shown.splitlines()[:-1]] == keys
+    lines = shown.splitlines()[: len(keys)]
+    assert status == 0 and [line.split()[0] for line in lines] == [key[:12] for key in keys]
+    assert "model" in lines[0] and "mine: average + additive, seed 0" in lines[0] and "not known" in lines[0]
+    assert {cell["experiment"] for cell in said["plan"]} == {None, "performance", "permutation"}
+    assert {cell["corpus"] for cell in said["plan"]} == {"mine"} and said["plan"][0]["seconds"] is None
     for number, key in enumerate(keys):
         status, done = answer("run-cell", key if number % 2 else key[:16])
         assert status == 0 and done["cell"] == key and not done["failed"]
@@ -269,13 +285,14 @@ def small_demo(here, monkeypatch):
     (here / "demo.toml").write_text(DEMO)
     (here / "more.toml").write_text(MORE)
     monkeypatch.setattr(showcase, "STUDIES", ("demo.toml", "more.toml"))
+    monkeypatch.setattr(showcase, "SHORT", ("demo.toml",))
     monkeypatch.setattr(gallery, "STAND_IN", "mine")
     if find_spec("altair") is not None:  # to draw every figure takes most of the time
         monkeypatch.setattr("attentest.gallery.pictures.FIGURES", {})
 
 
 def test_the_demo_shows_numbers_a_distribution_texts_and_pages(small_demo, here, answer, page, monkeypatch):
-    status, said = answer("demo", "--store", "s", "--seeds", 1)
+    status, said = answer("demo", "--full", "--store", "s", "--seeds", 1)
     assert status == 0 and not said["failed"] and said["store"] == "s"
     assert {"adversary", "uniform-baseline"} <= {row["experiment"] for row in said["findings"]}
     assert sum(said["histogram"]["shares"]) == pytest.approx(1) and said["histogram"]["n"] == 10
@@ -285,12 +302,38 @@ def test_the_demo_shows_numbers_a_distribution_texts_and_pages(small_demo, here,
     if said["site"]:
         assert said["site"]["index"] == "s/site/index.html" and (here / "s/site/index.html").exists()
     monkeypatch.setattr(extra, "find_spec", lambda name: None)
-    status, shown = page("demo", "--store", "s", "--seeds", 1)
+    status, shown = page("demo", "--full", "--store", "s", "--seeds", 1)
     assert status == 0
     for words in ("tau gradient excess", "its null: values permuted", "Another attention, the same answer"):
         assert words in shown
     assert "furthest with the same output, JSD" in shown and "emax jsd unpaired" not in shown
     assert "pip install 'attentest[web]'" in shown, "without the pages it says how to have them"
+
+
+def test_the_short_demo_is_one_screen_and_says_three_things(small_demo, answer, page):
+    status, said = answer("demo", "--store", "s", "--seeds", 1)
+    look = said["first_look"]
+    assert status == 0 and len(look["weights"]) == len(look["other_weights"]) == len(look["tokens"])
+    assert sum(look["other_weights"]) == pytest.approx(1) and look["says"]
+    assert all({"test", "estimate", "null", "power"} <= set(test) for test in look["tests"])
+    status, shown = page("demo", "--store", "s", "--seeds", 1)
+    lines = shown.splitlines()
+    assert status == 0 and len(lines) <= 24 and max(map(len, lines)) <= 80
+    for words in (
+        "where it looks",
+        "very different attention",
+        "models whose truth is known",
+        "s/site/index.html",
+    ):
+        assert words in shown
+
+
+def test_a_store_remembers_the_studies_that_ran_in_it(here, answer, page):
+    assert answer("study", "tiny.toml", "--store", "s", "--engine", "inline")[0] == 0
+    (here / "tiny.toml").unlink()
+    status, said = answer("study", "tiny", "--store", "s", "--plan")
+    assert status == 0 and said["study"] == "tiny" and said["plan"] == [], "its TOML stayed in the store"
+    assert answer("study", "tiny", "--store", "elsewhere", "--plan")[0] == 2
 
 
 def test_the_demo_prints_the_published_row_as_a_stand_in():

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sys
 
 import numpy as np
@@ -65,17 +66,21 @@ def test_a_factory_is_audited_and_everything_comes_out(here, capsys):
     assert found["necessary"] == found["sufficient"] == "supported"
     assert document["texts"] == document["of"] == 30 and document["out"] == ["audit.html"]
     assert {"findings", "cards", "seconds", "left_out", "attention", "budget"} <= set(document)
+    again = "attentest audit mine:factory --data texts.csv --text text --label label --labels bad,good"
+    assert document["provenance"]["command"] == f"{again} --out audit.html --budget quick"
     assert (here / "audit.html").read_text().startswith("<!doctype html>")
     assert str(here) not in sys.path
 
 
 def test_a_person_reads_sentences(here, capsys):
     assert run(["audit", "mine:factory", *COLUMNS, "--labels", "bad,good", "--budget", "quick"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "Necessary: supported. Without the words" in said and "not measured" in said and "--out" in said
-    assert SCOPE in said and "Does the output need the words that attention points at? (pointer)" in said
-    assert UNKNOWN in said and "for the hypothesis that comprehensiveness-excess is at most" in said
-    assert said.startswith("mine:factory: ")
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    said = " ".join(" ".join(lines).split())
+    assert said.startswith("Attention is a reliable pointer to the words") and "mine:factory: " in said
+    assert "supported Without the words that attention points at, the output changes: without the" in said
+    assert SCOPE in said and "not measured" in said and UNKNOWN in said and "--out audit.html" in said
+    assert not re.search(r"comprehensiveness|importance/|-excess", said), "no codes in sentences for people"
 
 
 def test_words_that_people_marked_are_a_column(here, capsys):

@@ -197,7 +197,7 @@ def test_every_seed_has_its_own_texts_and_address_and_comes_when_it_is_asked_for
     page.locator(".strips .column").first.wait_for()
     first = effects(page)
     assert not [url for url in seen.asked if "seed-1" in url]
-    page.get_by_label("Model of").select_option("1")
+    page.get_by_label("Seed", exact=True).select_option("1")
     addressed(page, {"seed": "1", "text": "t0003"})
     until(page, lambda: effects(page) != first)
     second = effects(page)
@@ -210,8 +210,8 @@ def test_every_seed_has_its_own_texts_and_address_and_comes_when_it_is_asked_for
     again = seen.go(TEXTS, "text=t0003&seed=1")
     again.locator(".strips .column").first.wait_for()
     assert effects(again) == second
-    expect(again.get_by_label("Model of")).to_have_value("1")
-    again.get_by_label("Model of").select_option("0")
+    expect(again.get_by_label("Seed", exact=True)).to_have_value("1")
+    again.get_by_label("Seed", exact=True).select_option("0")
     until(again, lambda: effects(again) == first)
     assert "seed" not in state(again)
     strange = seen.go(TEXTS, "text=t0003&seed=77")
@@ -232,7 +232,7 @@ def test_filters_and_a_brush_narrow_together_and_the_keys_stay_within(seen):
         and (data["numbers"]["tau_gradient"][n] or -1) >= 0.05
     ]
     assert 1 < len(kept) < 40
-    expect(page.locator("table.texts tbody th bdi")).to_have_text(kept)
+    expect(page.locator("table.texts tbody th small bdi")).to_have_text(kept)
     for name in (*kept, kept[-1]):  # and no further
         page.keyboard.press("j")
         page.get_by_role("heading", name=name, exact=True).wait_for()
@@ -416,7 +416,7 @@ def test_words_stand_out_from_their_ground(browser, site, scheme):
 def test_one_file_does_what_the_folder_does(seen):
     page = seen.go("", file="one.html")
     page.locator("table.grid").wait_for()
-    expect(page).to_have_title("attentest: overview")
+    expect(page).to_have_title("Does attention explain?")
     page.locator(".here table.overview a").first.click()
     page.wait_for_url(re.compile(r"page=mine-average-additive.html"))
     page.locator(".here").get_by_text("Explore its texts").click()

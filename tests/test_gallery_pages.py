@@ -213,7 +213,7 @@ def test_figures_that_redraw_a_published_one_say_which():
 def test_every_study_of_a_paper_has_a_page_with_all_its_claims(files):
     for name in ("pruthi-2020", "treviso-martins-2020", "wen-2022", "serrano-smith-2019"):
         page = files[f"study-{name}.html"]
-        assert page.count('<article class="claim">') > 2 and "Not judged" in page
+        assert page.count('<article class="claim">') > 2 and "Not evaluated" in page
         assert f'href="study-{name}.html"' in files["index.html"]
     assert "No table of this paper is in the package" in files["study-pruthi-2020.html"]
     assert all(f"study-wen-2022{end}" in files for end in (".md", ".tex", ".csv"))

@@ -53,7 +53,7 @@ def test_the_audit_runs_from_top_to_bottom(run_in, tmp_path, capsys):
     result, said = names["result"], capsys.readouterr().out
     assert result.audit.texts == len(names["marked"]) > 20, "enough texts for a verdict"
     assert all(criterion.sentence in said for criterion in result.criteria)
-    assert result.audit.seconds and result.left_out and "<table" in result._repr_html_()
+    assert result.audit.seconds and result.left_out and "<svg" in result._repr_html_()
     assert said.count("most weight on") == 4
     page = (tmp_path / "audit.html").read_text(encoding="utf-8")
     assert {"plausibility", "agreement"} <= result.audit.seconds.keys(), "words are marked"

@@ -151,7 +151,7 @@ def rows_of(page, kind):
 def test_there_is_a_page_for_every_grid_point_and_an_overview(whole):
     _, _, files = whole
     assert set(pages(files)) == {
-        *("index.html", "compare.html", "calibration.html", "catalogue.html"),
+        *("index.html", "texts.html", "compare.html", "calibration.html", "catalogue.html", "about.html"),
         *(f"{page}mine-{name}-additive.html" for page in ("", "explore-") for name in ("bilstm", "average")),
         *(f"study-{name}.html" for name in PAPERS),
     }
@@ -330,7 +330,12 @@ def test_pages_forbid_everything_but_their_own_files(whole):
         [policy] = [m for m in tree(page).iter("meta") if m.get("http-equiv") == "Content-Security-Policy"]
         assert policy.get("content") == POLICY
         for element in tree(page).iter():
-            assert element.tag not in ("style", "iframe", "object", "svg")
+            assert element.tag not in ("style", "iframe", "object")
+            if element.tag == "svg":  # a line of a forest plot, whose words are attributes
+                assert element.get("class") == "forest" and {mark.tag for mark in element} <= {
+                    "line",
+                    "circle",
+                }
             if element.tag == "script":
                 assert element.get("src") in files and not element.text, "a script is a file of its own"
             assert not [name for name in element.attrib if name == "style" or name.startswith("on")]
@@ -538,7 +543,7 @@ def test_claims_are_judged_as_findings_say_and_shown_on_both_pages(store, tmp_pa
     [table] = [t for t in page.iter("table") if "average" in words(t) and "bilstm" not in words(t)]
     assert words(table).endswith("mine supported")
     [article] = [one for one in page.iter("article") if table in one.iter("table")]
-    assert "supported of 1 grid point supported at 1." in words(article)
+    assert "supported (of 1 grid point supported at 1)" in words(article)
     # The verdict over all grid points comes before the table of them.
     [whole] = [p for p in article.iter("p") if p.get("class") == "overall"]
     order = list(article.iter())
@@ -655,7 +660,7 @@ def test_the_command_writes_the_pages_and_says_where(few, tmp_path, capsys, undr
     assert run([*words_, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (
-        said["pages"] == 6 + len(PAPERS)
+        said["pages"] == 8 + len(PAPERS)
         and said["figures"] == len(list((tmp_path / "pages" / "figures").iterdir()))
         and said["out"] == str(tmp_path / "pages")
     )

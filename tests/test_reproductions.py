@@ -1,5 +1,6 @@
 """The reproduction pages say what the files under results/ say, and nothing was typed by hand."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -80,7 +81,14 @@ def test_a_changed_number_is_found(page):
     assert reproductions.generated(page, changed)[page] == text_of(page) != changed
 
 
-SECOND_EDITION = ("jain-wallace-2019", "serrano-smith-2019-flat", "wen-2022", "wiegreffe-pinter-2019")
+SECOND_EDITION = (
+    "audit-minilm-sst",
+    "jain-wallace-2019",
+    "pruthi-2020",
+    "serrano-smith-2019-flat",
+    "wen-2022",
+    "wiegreffe-pinter-2019",
+)
 
 
 def exact_numbers(text):
@@ -284,3 +292,39 @@ def test_a_figure_has_readable_letters_and_its_controls(small):
     assert sizes and min(sizes) >= 12
     for word in ("trained", "untrained", "null", "BiLSTM + additive"):
         assert f">{word}<" in drawn
+
+
+AUDIT = {
+    "criteria": [
+        {
+            "criterion": "agrees with importances",
+            "question": "pointer",
+            "verdict": "undecided",
+            "tests": [
+                {"experiment": "importance", "measure": "tau-gradient-excess", "estimate": 0.5, "low": 0.25}
+                | {"high": 0.75, "null": 0.0, "margin": 0.1, "p": 0.0001}
+            ],
+        },
+        {"criterion": "plausible", "question": "pointer", "verdict": "not measured", "tests": []},
+    ],
+    "findings": [
+        {"experiment": "ablation", "measure": "uniform", "group": group, "n": 1000, "null": None}
+        | {"estimate": estimate, "low": None, "high": None}
+        for group, estimate in (("overall", 0.125), ("untrained", 0.5), ("label a", 0.75))
+    ],
+}
+
+
+def test_an_audit_has_its_criteria_and_numbers_beside_the_untrained_twin(small):
+    (small / "audit.json").write_text(json.dumps(AUDIT))
+    page, _ = made("kind = audit; file = audit.json", small)
+    test = "`importance/tau-gradient-excess` | 0.500 [0.250, 0.750] | 0.000 | 0.100 | < 0.001 |"
+    assert f"| agrees with importances | pointer | undecided | {test}" in page
+    assert "| plausible | pointer | not measured | – | – | – | – | – |" in page
+    page, _ = made('kind = audit-findings; file = audit.json; measures = ablation/uniform as "even"', small)
+    assert "| even | 0.125 | – | 0.500 | 1,000 |" in page
+    with pytest.raises(PageError, match="no finding 'ablation/none' over all texts"):
+        made("kind = audit-findings; file = audit.json; measures = ablation/none", small)
+    (small / "other.json").write_text("{}")
+    with pytest.raises(PageError, match="was not written by `attentest audit --out`"):
+        made("kind = audit; file = other.json", small)

@@ -17,6 +17,7 @@ from attentest.refusal import Refusal
 from tests.families import FAMILIES, examples, made, own_logits, tiny, tokenizer
 from tests.toys import seeded
 
+EARLIER = {"gpt2": "position", "llama": "position"}  # what is causal goes on from one position
 ROADS = {"bart": "whole", "t5": "whole", "deberta-v2": "whole", "xlnet": "whole"}
 
 
@@ -44,15 +45,16 @@ def test_the_seam_reads_what_the_tokenizer_writes_and_answers_what_the_model_ans
 def test_going_on_from_the_edit_equals_starting_again(family, layer, head):
     """The twin: any weights, many variants, by the road that was settled on and from the beginning."""
     adopted, batch = made(family, double=True, layer=layer, head=head)
-    assert adopted.road.name == ROADS.get(family, "row" if layer == -1 else "suffix")
+    assert adopted.road.name == ROADS.get(family, "row" if layer == -1 else EARLIER.get(family, "suffix"))
     with torch.no_grad():
         reading = adopted.read(batch)
         given = torch.rand(4, 5, *reading.weights.shape[1:], generator=seeded(), dtype=torch.float64)
         fast = adopted.decide(reading, given)
         adopted.road = Whole(adopted.transformer, adopted.proof, adopted.layer, adopted.typed, adopted.tables)
-        torch.testing.assert_close(fast, adopted.decide(reading, given), atol=1e-9, rtol=1e-9)
+        near = 1e-5 if family == "llama" else 1e-9  # a family that takes its softmax in single precision
+        torch.testing.assert_close(fast, adopted.decide(reading, given), atol=near, rtol=near)
         alone = torch.stack([adopted.decide(reading, given[:, n].contiguous()) for n in range(5)], dim=1)
-    torch.testing.assert_close(fast, alone, atol=1e-9, rtol=1e-9)
+    torch.testing.assert_close(fast, alone, atol=near, rtol=near)
     assert (fast[:, 0] - fast[:, 1]).abs().max() > 1e-6, "the variants differ"
 
 

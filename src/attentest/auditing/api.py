@@ -17,11 +17,14 @@ from attentest.auditing.digest import audited_digest
 from attentest.auditing.held import check_held, held_model, name_of
 from attentest.auditing.options import CLASSIFY, REFUSE, check_options, check_task
 from attentest.auditing.page import fragment, write
+from attentest.auditing.provenance import call, made_now, provenance, without_path
 from attentest.auditing.room import TooLong, with_room
 from attentest.auditing.run import Audit, Watcher, audited, check_budget
 from attentest.auditing.texts import fitted, given_texts, marked_texts
+from attentest.auditing.titles import TITLES, title_of
 from attentest.claims.criteria import Judgement, judged
 from attentest.claims.criterion import QUESTIONS, SCOPE
+from attentest.claims.plain import Headline, headline, worded
 from attentest.model.seam import Model
 
 
@@ -33,6 +36,7 @@ class AuditResult:
     model: str
     attention: str
     audit: Audit
+    made: Mapping[str, Any]  # when, by which versions, on which device, of which texts
     parameters: str = ""  # their digest
     kind: str | None = None  # of model, as error rates know it; None where they do not
     chosen: Chosen | None = None  # how the row was chosen by looking, if it was
@@ -40,6 +44,8 @@ class AuditResult:
     notes: tuple[str, ...] = ()  # what was guessed or left out of the data, in sentences
     too_long: TooLong = field(default_factory=TooLong)
     settings: Mapping[str, Any] = field(default_factory=dict)  # the options that were not left out
+    command: str = ""  # what runs it again
+    include_text: bool = True  # whether a page may show texts
 
     @cached_property
     def findings(self) -> pd.DataFrame:
@@ -53,6 +59,11 @@ class AuditResult:
         return judged(self.findings, absent=absent, skipped=self.audit.skipped, kind=self.kind)
 
     @property
+    def headline(self) -> Headline:
+        """What all criteria say together: a sentence, what follows for a heat map, and the counts."""
+        return headline(self.criteria)
+
+    @property
     def ids(self) -> tuple[str, ...]:
         """The ids of the texts that were audited, in the order they were given."""
         return self.audit.ids
@@ -63,21 +74,24 @@ class AuditResult:
         return self.audit.left_out
 
     def __repr__(self) -> str:
-        """The verdict of every criterion, one a line; the findings would fill many screens."""
+        """The headline and the verdict of every criterion; the findings would fill many screens."""
         head = f"AuditResult({self.model}: {self.attention}; {self.audit.texts} of {self.audit.of} texts)"
-        said = [f"  {one.criterion.name}: {one.verdict}" for one in self.criteria]
+        said = [self.headline.sentence]
+        said += [f"  {one.criterion.name}: {one.verdict}" for one in self.criteria]
         return "\n".join([head, *said, *(f"  {note}" for note in self.said)])
 
     @property
     def said(self) -> tuple[str, ...]:
         """What a reader must know of the data: what was guessed or matched, and texts that were too long."""
-        return (*self.notes, *([self.too_long.sentence] if self.too_long.sentence else []))
+        resting = self.audit.resting
+        more = (self.too_long.sentence, None if resting is None else resting.sentence)
+        return (*self.notes, *(sentence for sentence in more if sentence))
 
     @cached_property
     def document(self) -> dict[str, Any]:
         """All of it as plain values, for programs and pages."""
         names = dict.fromkeys((f.experiment, f.measure.partition("@")[0]) for f in self.audit.findings)
-        return {
+        known = {
             "model": self.model,
             "attention": self.attention,
             "parameters": self.parameters,
@@ -89,18 +103,23 @@ class AuditResult:
             "data": dict(self.data),
             "notes": list(self.said),
             "too_long": self.too_long.document,
+            "resting": None if self.audit.resting is None else self.audit.resting.document,
             "settings": dict(self.settings),
             "kind": self.kind,
             "chosen": None if self.chosen is None else self.chosen.document,
             "scope": SCOPE,
             "questions": dict(QUESTIONS),
-            "criteria": [judgement.document for judgement in self.criteria],
+            "headline": self.headline.document,
+            "criteria": [worded(judgement) for judgement in self.criteria],
+            "examples": self.audit.shown.document(with_text=self.include_text),
             "findings": [asdict(finding) for finding in self.audit.findings],
             "cards": {f"{e}/{m}": asdict(audit_card(e, m)) for e, m in names},
             "seconds": dict(self.audit.seconds),
             "left_out": dict(self.audit.left_out),
+            "titles": {**TITLES, **{what: title_of(what) for what in self.audit.left_out}},
             "version": importlib.metadata.version("attentest"),
         }
+        return known | {"provenance": provenance(known, {**self.made, "command": self.command})}
 
     def save(self, out: Path | str) -> Path:
         """Write it: .html is a page of its own, .md a section for a model card, .json everything."""
@@ -136,6 +155,7 @@ def audit(
     batch_size: int | None = None,
     network: bool = False,
     remote_code: bool = False,
+    include_text: bool = True,
     watcher: Watcher | None = None,
 ) -> AuditResult:
     """Is this attention an explanation?
@@ -153,7 +173,8 @@ def audit(
 
     `budget` is quick, standard or full; `texts` takes so many of the texts instead, spread evenly. Texts that
     are longer than the model can read are refused, unless `too_long` is "skip" or "truncate". `seed` is of
-    every draw. `watcher` hears how many of the questions are done.
+    every draw. Without `include_text` no text is on the page or in the JSON. `watcher` hears how many of the
+    questions are done.
 
     A causal language model needs a `task`. "prompt": the classes are the next-token logits of `labels`, such
     as " negative, positive", behind a `prompt` such as "Review: {text} Sentiment:". "next-token": one token
@@ -188,13 +209,16 @@ def audit(
     chosen: Chosen | None = None
     if best:
         subject, examples, chosen = best_row(subject, best, examples, texts or check_budget(budget).texts)
-    found = audited(subject, examples, budget, watcher, seed=seed, texts=texts, batch_size=batch_size)
+    found = audited(
+        subject, examples, budget, watcher, seed=seed, texts=texts, batch_size=batch_size, show=True
+    )
     settings = {"budget": budget, "texts": texts, "seed": seed, "too_long": too_long, "attention": attention}
     settings |= {"task": task, "prompt": prompt, "mark": mark, "device": str(subject.device), "dtype": dtype}
     return AuditResult(
-        model=name or name_of(model),
+        model=without_path(name or name_of(model)),
         attention=subject.capabilities.attention,
         audit=found,
+        made=made_now(subject, [each for each in examples if each.id in set(found.ids)]),
         parameters=audited_digest(subject),
         kind=subject.capabilities.kind,
         chosen=chosen,
@@ -202,4 +226,6 @@ def audit(
         notes=(*given.notes, *subject.capabilities.notes),
         too_long=long,
         settings={option: value for option, value in settings.items() if value is not None},
+        command=call({**columns, **settings, "lower": lower, "missing": missing}, audit),
+        include_text=include_text,
     )

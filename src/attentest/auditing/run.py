@@ -13,10 +13,13 @@ from typing import final
 import numpy as np
 import pandas as pd
 
+from attentest.auditing.memory import in_memory
 from attentest.auditing.questions import BUDGETS, QUESTIONS, Auditing, Budget, NothingGiven
+from attentest.auditing.shown_texts import ASKED, ShownTexts, borne_out, shown_texts
 from attentest.auditing.subject import audited_subject, on_the_bench, subject_of, untrained
 from attentest.corpus.example import Example
 from attentest.experiments.contract import Subject
+from attentest.foreign.resting import Resting, resting_of
 from attentest.model.seam import Model
 from attentest.refusal import Refusal, look_up
 from attentest.statistics.record import Finding, to_frame
@@ -40,7 +43,10 @@ class Audit:
     seconds: dict[str, float] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)  # by question or control, why
     skipped: dict[str, str] = field(default_factory=dict)  # of these, what could have been asked
+    resting: Resting | None = None  # of a transformer, what its row rests on besides the words
     empty: dict[str, str] = field(default_factory=dict)  # by experiment/measure, why no text has a value
+    borne_out: dict[str, float] = field(default_factory=dict)  # by text, what orders those that are shown
+    shown: ShownTexts = field(default_factory=ShownTexts)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -59,11 +65,14 @@ def audited(
     seed: int = SEED,
     texts: int | None = None,
     batch_size: int | None = None,
+    show: bool = False,
 ) -> Audit:
     """Ask every question, or those that are named.
 
     One that this model or these texts do not allow is left out, with its reason. `texts` are as many as are
     asked about at most, where that is not the budget's own number.
+
+    With `show` a few texts are kept word by word, for a person to look at.
 
     Without `searches` adversaries are computed exactly where that is possible, and not looked for elsewhere.
     """
@@ -80,6 +89,7 @@ def audited(
     subject.texts.at_once = batch_size or subject.texts.at_once
     ids = tuple(example.id for example in chosen)
     found = Audit(len(chosen), len(examples), budget, model.labels, ids)
+    found.resting = in_memory(subject.texts, lambda: resting_of(model.with_heads, subject.texts))
     audit = Auditing(subject, _twin(subject, found), allowed)
     for number, name in enumerate(questions):
         if watcher is not None:
@@ -87,6 +97,8 @@ def audited(
         _ask(name, audit, found, seed)
     if watcher is not None:
         watcher(len(questions), len(questions))
+    if show:
+        found.shown = shown_texts(subject, found.borne_out)
     return found
 
 
@@ -132,7 +144,10 @@ def _ask(name: str, audit: Auditing, found: Audit, seed: int) -> None:
             found.skipped[name] = f"The budget {found.budget!r} leaves it out; {_enough(name)} has it."
             found.left_out[name] = found.skipped[name]
             return
-        rows = pd.DataFrame(question.observe(audit, np.random.default_rng([seed, number])))
+        observed = in_memory(
+            audit.subject.texts, lambda: [*question.observe(audit, np.random.default_rng([seed, number]))]
+        )
+        rows = pd.DataFrame(observed)
     except Refusal as refusal:
         found.left_out[name] = str(refusal)
         return
@@ -140,6 +155,7 @@ def _ask(name: str, audit: Auditing, found: Audit, seed: int) -> None:
         found.left_out[name] = found.skipped[name] = str(lacking)
         return
     rows["seed"] = SEED
+    found.borne_out |= borne_out(rows) if name == ASKED else {}
     findings = question.conclude(rows, mode="corrected", rng=np.random.default_rng([seed, number, 1]))
     found.findings += [finding for finding in findings if finding.n]
     found.seconds[name] = round(time.monotonic() - begun, 3)

@@ -58,7 +58,7 @@ def given_texts(
 
 
 def _about(form: str, name: str | None) -> dict[str, Any]:
-    return {"form": form, "name": name, "columns": {}, "sha256": None}
+    return {"form": form, "name": name, "file": None, "columns": {}, "sha256": None}
 
 
 def _one_pass(data: Any) -> bool:
@@ -104,7 +104,12 @@ def _of_columns(
     left_out = f"{table.dropped} rows were left out, whose label reads as none." if table.dropped else None
     return GivenTexts(
         tuple(as_given(document, preparation) for document in documents),
-        {"form": held.form, "name": held.name, "columns": columns, "sha256": table_digest(table)},
+        {
+            **_about(held.form, held.name),
+            "file": None if held.path is None else held.path.name,
+            "columns": columns,
+            "sha256": table_digest(table),
+        },
         tuple(note for note in (*notes, doubt, about_ids, left_out) if note),
         None if named["label"] else columns.get("label"),
         held.class_names.get(columns.get("label", ""), ()),

@@ -1,7 +1,8 @@
-"""The demo: a small study, and some texts with the attention they got, chosen to show something."""
+"""The demo: a small study of readable reviews, or the three of the long one, with some of their texts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,25 +11,44 @@ import pandas as pd
 from attentest.bench.corpora import stored_corpus
 from attentest.bench.plan import Planner
 from attentest.bench.study import Watcher, run_cells
-from attentest.bench.verbs import adapted, told
+from attentest.bench.verbs import adapted, remember_study, told
 from attentest.bench.work import best_device
 from attentest.store.cell import Cell
+from attentest.store.checking import without_damaged
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study
 
-STUDIES = ("demo", "demo-retrained", "demo-sparse")
+SHORT = ("demo-reviews",)
+STUDIES = ("demo", "demo-retrained", "demo-sparse")  # of the long demo
 SHOWN = 2  # texts per model
 
 
 def run_demo(
-    store_url: str, *, seeds: int | None = None, device: str = "auto", watcher: Watcher | None = None
+    store_url: str,
+    *,
+    full: bool = False,
+    seeds: int | None = None,
+    device: str = "auto",
+    watcher: Watcher | None = None,
 ) -> dict[str, Any]:
-    """Run the demo's studies in one go and pick the texts to show."""
-    store = Store(store_url)
-    planner = Planner(store, device=best_device(device))
-    studies = [adapted(load_study(name), None, seeds) for name in STUDIES]
+    """Run the demo's studies in one go and pick the texts to show; they stay in the store's memory."""
+    here, names = best_device(device), STUDIES if full else SHORT
+
+    def demo(store: Store) -> dict[str, Any]:
+        return _demo(store, names, seeds, here, watcher)
+
+    return without_damaged(Store(store_url), demo, at_once=True)
+
+
+def _demo(
+    store: Store, names: Sequence[str], seeds: int | None, device: str, watcher: Watcher | None
+) -> dict[str, Any]:
+    planner = Planner(store, device=device)
+    studies = [adapted(load_study(name), None, seeds) for name in names]
     asked = [(study, planner.study(study)) for study in studies]
+    for name in names:
+        remember_study(store, name)
     outcome = run_cells(
         [cell for _, cells in asked for cell in cells],
         planner,
@@ -47,7 +67,7 @@ def run_demo(
         "cells": len(planner.cells),
         "skipped": [],
     }
-    return about | told(asked, planner, outcome) | {"store": store_url, "texts": texts}
+    return about | told(asked, planner, outcome) | {"store": store.url, "texts": texts}
 
 
 def _texts(finding: Cell, observation: Cell, store: Store) -> list[dict[str, Any]]:

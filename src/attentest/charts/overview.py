@@ -81,7 +81,7 @@ def main_numbers(numbers: Sequence[MainNumber], *, title: str = "", subtitle: st
         ],
         title,
         subtitle,
-        "dots: estimates, lines: 95 % intervals, black bars: the null",
+        "dots: estimates, lines: 95 % intervals, upright bars: the null",
         height=len(measures) * (LANE * len(models) + GAP),
     )
 

@@ -14,7 +14,7 @@ from attentest.charts.style import FAINT, INK, PALETTE, Records, framed, inline,
 NUMBERS = ("estimate", "low", "high", "null")
 LANE, GAP = 15, 18  # points of height for a measure, and between models
 CONTROLS = {"untrained": "never trained", "shuffled labels": "trained on shuffled labels"}
-READS = "dots: estimates, lines: 95 % intervals, black bars: the null"
+READS = "dots: estimates, lines: 95 % intervals, upright bars: the null"
 
 
 def points(

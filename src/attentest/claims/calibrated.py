@@ -43,6 +43,8 @@ class CalibratedTest:
 
     name: str
     margin: float  # of the effect; NaN where the test is not judged
+    largest_no: float  # at most 15 of 200 audits support it above this, of models whose answer is no
+    smallest_yes: float  # at least 180 of 200 support it above this, of models whose answer is yes
     pointer: Separation | None
     mechanism: Separation | None
     by_definition: str  # the question whose answer the test restates, if any
@@ -147,6 +149,8 @@ def _test(row: Mapping[str, str]) -> CalibratedTest:
     return CalibratedTest(
         name=row["test"],
         margin=_number(row["margin"]),
+        largest_no=_number(row["largest_no"]),
+        smallest_yes=_number(row["smallest_yes"]),
         pointer=_separation(row, "auc_pointer"),
         mechanism=_separation(row, "auc_mechanism"),
         by_definition=row["by_definition"],

@@ -128,6 +128,7 @@ class _Reading:
             low=float(row.low),
             high=float(row.high),
             null=test.null_of(row),
+            null_of_finding=float(row.null),
             effect=test.effect(row),
             n=int(row.n),
         )

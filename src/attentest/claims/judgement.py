@@ -37,6 +37,7 @@ class Answer:
     low: float = NAN
     high: float = NAN
     null: float = NAN
+    null_of_finding: float = NAN  # what the finding itself is compared with, judged or not
     effect: float = NAN
     n: int = 0
     p_at_most: float = NAN  # of the hypothesis that the effect is at most the margin

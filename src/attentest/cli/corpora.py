@@ -71,3 +71,13 @@ def corpora_add(
         corpus = register(name, file, **columns, missing=missing, data_dir=data_dir)
     counts = {split: sum(labels.values()) for split, labels in corpus.counts().items()}
     print_document({"corpus": name, "texts": counts, "labels": list(corpus.labels)}, as_json, show_added)
+
+
+@corpora.command("remove")
+def corpora_remove(name: str, data_dir: DataOption = None, as_json: JsonOption = False) -> None:
+    """Forget a corpus that `corpora add` registered; its file stays where it is."""
+    from attentest.corpus.tables.registered import remove
+    from attentest.terminal.documents import show_removed
+
+    file = remove(name, data_dir)
+    print_document({"corpus": name, "removed": str(file)}, as_json, show_removed)

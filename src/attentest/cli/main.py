@@ -14,6 +14,7 @@ import typer
 from attentest.cli.audit import audit
 from attentest.cli.corpora import corpora
 from attentest.cli.examples import show_examples
+from attentest.cli.inspect import inspect
 from attentest.cli.results import compare, look_back, report
 from attentest.cli.serve import serve
 from attentest.cli.shared import (
@@ -23,6 +24,7 @@ from attentest.cli.shared import (
     JsonOption,
     StoreOption,
     TextOption,
+    open_page,
     print_document,
 )
 from attentest.cli.store import store_group
@@ -56,6 +58,7 @@ def attentest(
 app.add_typer(corpora, name="corpora")
 app.add_typer(store_group, name="store")
 app.command()(audit)
+app.command()(inspect)
 app.command()(compare)
 app.command()(report)
 app.command()(serve)
@@ -187,20 +190,26 @@ def study(
 
 @app.command()
 def demo(
+    full: Annotated[
+        bool, typer.Option("--full", help="Three studies with every number: some seven minutes.")
+    ] = False,
     store: StoreOption = DEFAULT_STORE,
     seeds: Annotated[int | None, typer.Option(min=1, max=1000, help="How many seeds.")] = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """A first look in a few minutes: two corpora of our own, two models each, and what attention does."""
+    """A first look in a minute: what a model looks at, another attention with the same answer, a page."""
     from attentest.bench.showcase import run_demo
     from attentest.terminal.demonstration import show_demo
+    from attentest.terminal.first_look import show_first_look
     from attentest.terminal.progress import ProgressBars
 
     with ProgressBars("demo") as bars:
-        result = run_demo(store, seeds=seeds, device=device, watcher=bars)
+        result = run_demo(store, full=full, seeds=seeds, device=device, watcher=bars)
     result |= look_back({finding["cell"] for finding in result["findings"]}, store)
-    print_document(result, as_json, show_demo)
+    print_document(result, as_json, show_demo if full or not result["first_look"] else show_first_look)
+    if result["site"] and not as_json:
+        open_page(result["site"]["index"])
     _exit_by(result)
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -46,6 +49,23 @@ def print_document(
         print(json.dumps(_each(document, _finite), allow_nan=False))
     else:
         show(_each(document, _harmless), Console(markup=False))
+        warn_of_damage(document)
+
+
+def warn_of_damage(document: dict[str, Any]) -> None:
+    """Cells that a result does without because they are damaged, one a line, beside the result."""
+    for damage in document.get("damaged", ()):
+        said = f"damaged, and left out: cell {damage['cell'][:12]} ({damage['file']}: {damage['why']})"
+        print(f"{said}; `attentest store heal` computes it again.", file=sys.stderr)
+
+
+def open_page(path: str) -> None:
+    """Show a page in a browser, where there is a person at a screen; else its path was printed."""
+    import webbrowser
+
+    screen = sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    if screen and sys.stdout.isatty():
+        webbrowser.open(Path(path).absolute().as_uri())
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -24,8 +24,11 @@ SAMPLE = 100  # generated documents that stand for all of them in a fingerprint
 def data_dir(given: Path | str | None = None) -> Path:
     """Where data is looked for: the argument, else $ATTENTEST_DATA, else the user's data directory."""
     chosen = given or os.environ.get("ATTENTEST_DATA")
-    if chosen:
-        return Path(chosen).expanduser()
+    return Path(chosen).expanduser() if chosen else own_dir()
+
+
+def own_dir() -> Path:
+    """The user's data directory, which nobody else writes to."""
     shared = os.environ.get("XDG_DATA_HOME", "")
     # The XDG convention: a path that is not absolute is to be ignored.
     base = Path(shared) if Path(shared).is_absolute() else Path.home() / ".local" / "share"

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from types import ModuleType
 from typing import Any, final
 from weakref import WeakKeyDictionary
@@ -37,6 +38,17 @@ Sums = Float[Tensor, "batch query head each"]
 
 @final
 @dataclass(frozen=True)
+class MadeOf:
+    """What one call of attention was given, and the function that it was given to."""
+
+    query: Tensor
+    keys: Tensor
+    mask: Tensor | None  # (batch, 1, query, key), to be added to scores
+    plain: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]  # query, keys, values, mask
+
+
+@final
+@dataclass(frozen=True)
 class Call:
     """One call of attention: its number within the forward pass, and what it would do by itself."""
 
@@ -44,6 +56,7 @@ class Call:
     module: nn.Module
     weights: Maps
     values: Tensor | None  # (batch, head, key, each); None where a hook sees nothing but the weights
+    made_of: MadeOf | None = None  # what the weights were made of; None where a hook sees nothing but them
 
     def summed(self, weights: Maps) -> Sums:
         """The values under these weights, as the model family takes the product itself."""
@@ -58,6 +71,11 @@ Edit = Callable[[Call], Maps | tuple[Sums, Maps] | None]
 
 
 @final
+class Enough(Exception):
+    """Raised by an edit that has seen what it wanted: the rest of the pass is not run."""
+
+
+@final
 @dataclass
 class Watch:
     """Who watches a forward pass: the edit, the calls so far, and what else the pass must take from us."""
@@ -66,10 +84,12 @@ class Watch:
     paths: dict[nn.Module, str]
     seen: list[str] = field(default_factory=list)
 
-    def call(self, module: nn.Module, weights: Maps, values: Tensor | None) -> Any:
+    def call(
+        self, module: nn.Module, weights: Maps, values: Tensor | None, made_of: MadeOf | None = None
+    ) -> Any:
         """Count one call and ask the edit about it."""
         self.seen.append(self.paths.get(module, ""))
-        return self.edit(Call(len(self.seen) - 1, module, weights, values))
+        return self.edit(Call(len(self.seen) - 1, module, weights, values, made_of))
 
 
 WATCH: ContextVar[Watch | None] = ContextVar("attentest_watch", default=None)
@@ -114,7 +134,8 @@ def watched_attention(
     watch = WATCH.get()
     if watch is None:
         return output, weights
-    answer = watch.call(module, weights, value)
+    made_of = MadeOf(query, key, attention_mask, partial(plain, module, **more))
+    answer = watch.call(module, weights, value, made_of)
     if answer is None:
         return output, weights
     if isinstance(answer, tuple):

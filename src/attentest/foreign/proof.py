@@ -60,9 +60,12 @@ class Proof:
             return present.int().argmax(1)
         return present.shape[1] - 1 - present.flip(1).int().argmax(1)
 
-    def check(self, watch: Watch) -> None:
-        """Refuse a pass unlike the one that was proven: some models read long texts in another way."""
-        if tuple(watch.seen) != self.paths:
+    def check(self, watch: Watch, calls: int | None = None) -> None:
+        """Refuse a pass unlike the one that was proven: some models read long texts in another way.
+
+        Of a pass that was ended early only so many `calls` are there to be seen.
+        """
+        if tuple(watch.seen) != self.paths[:calls]:
             raise Refusal(
                 "the attention of these texts",
                 got=f"{len(watch.seen)} calls of attention in a pass",
@@ -118,7 +121,10 @@ def _identity(model: Any, inputs: Inputs, road: str) -> tuple[tuple[str, ...], A
     try:
         with _plainly(model, road):
             plain = logits_of(model, inputs)
+        check_finite(plain, model)
     except (RuntimeError, ValueError, TypeError, AttributeError) as error:
+        if isinstance(error, Refusal):
+            raise
         raise _refused(
             model, f"a model that stops ({error})", "one that reads numbers of words alone"
         ) from error
@@ -176,6 +182,18 @@ def _rule(model: nn.Module, inputs: Inputs, proof: Proof) -> str:
         needs="one position that decides: the first of the text or its last",
         way_out="Only then is one row of the last layer what the decision attends to.",
     )
+
+
+def check_finite(logits: Tensor, model: Any) -> None:
+    """Refuse answers that are no numbers: in float16 everything above 65,504 is infinite."""
+    if not bool(logits.isfinite().all()):
+        kind = str(model.dtype).removeprefix("torch.")
+        raise Refusal(
+            f"the answers of a {family(model)} model in {kind}",
+            got="logits that are no numbers (NaN or infinite)",
+            needs="numbers: float16 cannot hold what is above 65,504",
+            way_out="Say dtype='bfloat16' or dtype='float32'. If that does not help, its weights are broken.",
+        )
 
 
 def family(model: Any) -> str:

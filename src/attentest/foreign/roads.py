@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attentest.foreign.editing import WATCH, Call, Edit, Maps, Sums, watching
+from attentest.foreign.editing import WATCH, Call, Edit, Enough, Maps, Sums, watching
 from attentest.foreign.proof import Proof
 from attentest.foreign.remainder import entering, remainder, stack_of
 from attentest.foreign.text import Layout
@@ -49,12 +49,22 @@ class TransformerReading:
     entered: Float[Tensor, "batch place states"] | None = None  # the states before the chosen layer
     carried: Float[Tensor, "batch head place each"] | None = None  # the values its attention weighs
     target: Int[Tensor, " batch"] | None = None  # the token that is asked about, of a causal model
+    keys: Tensor | None = None  # of causal models, what the layers above look at, and their masks
+    values: Tensor | None = None
+    masks: Tensor | None = None
 
     @classmethod
     def of(cls, reading: Reading) -> TransformerReading:
         """What a reading of a transformer kept."""
         assert "row" in reading.kept, "only a reading of this model can be taken up again"
         return cls(base=reading, **reading.kept)
+
+    @property
+    def above(self) -> tuple[Tensor, Tensor, Tensor] | None:
+        """The keys, the values and the masks of the layers above, where they were kept."""
+        if self.keys is None or self.values is None or self.masks is None:
+            return None
+        return self.keys, self.values, self.masks
 
     @property
     def laid(self) -> Layout:
@@ -77,7 +87,10 @@ def inputs_of(model: nn.Module, laid: Layout, *, typed: bool) -> dict[str, Any]:
 
 @contextmanager
 def looked_up(tables: Sequence[nn.Module], laid: Layout, embeddings: Embedded) -> Iterator[None]:
-    """While this holds, the pass that this thread watches finds these vectors for the batch's tokens."""
+    """While this holds, the pass that this thread watches finds these vectors for the batch's tokens.
+
+    A pass may end early, when whoever watches has seen `Enough`.
+    """
     watch, times = WATCH.get(), list[int]()
 
     def found(_: nn.Module, args: Any, output: Tensor) -> Tensor | None:
@@ -93,7 +106,8 @@ def looked_up(tables: Sequence[nn.Module], laid: Layout, embeddings: Embedded) -
 
     hooks = [table.register_forward_hook(found) for table in tables]
     try:
-        yield
+        with suppress(Enough):
+            yield
         if not times:
             raise Refusal(
                 "the vectors of words",
@@ -195,9 +209,21 @@ class AbstractRemaining(AbstractRoad):
         assert stack is not None, "a road of layers is only tried where there is a stack of them"
         return remainder(self.model, stack, self.layer, len(self.proof.paths))
 
-    def _run(self, laid: Layout, states: Tensor, edit: Edit) -> Tensor:
+    def summed(self, reading: TransformerReading, rows: Rows) -> Tensor:
+        """What attention brings to the deciding position, one text a variant."""
+        assert reading.carried is not None
+        sums = (rows.transpose(1, 2).to(reading.carried.dtype) @ reading.carried).permute(0, 2, 1, 3)
+        return sums.flatten(0, 1)[:, None].contiguous()
+
+    def entering_alone(self, reading: TransformerReading, count: int) -> Tensor:
+        """The states of the deciding position, so many times over."""
+        assert reading.entered is not None
+        at = reading.deciding[:, None, None].expand(-1, -1, reading.entered.shape[2])
+        return reading.entered.gather(1, at).repeat_interleave(count, dim=0)
+
+    def _run(self, laid: Layout, states: Tensor, edit: Edit, **more: Tensor) -> Tensor:
         with watching(self.model, edit, self.proof.road), entering(states):
-            return self.left(**inputs_of(self.model, laid, typed=self.typed)).logits
+            return self.left(**inputs_of(self.model, laid, typed=self.typed), **more).logits
 
 
 @final
@@ -227,23 +253,10 @@ class LastRow(AbstractRemaining):
 
     def some(self, reading: TransformerReading, rows: Rows) -> Answers:
         """One position a variant."""
-        assert reading.entered is not None and reading.carried is not None
-        count, deciding = rows.shape[1], reading.deciding[:, None]
-        sums = (rows.transpose(1, 2).to(reading.carried.dtype) @ reading.carried).permute(0, 2, 1, 3)
-        sums = sums.flatten(0, 1)[:, None].contiguous()
+        count, sums = rows.shape[1], self.summed(reading, rows)
 
         def brought(call: Call) -> tuple[Sums, Maps]:
             return sums.to(call.weights.device), call.weights
 
-        at = deciding[..., None].expand(-1, -1, reading.entered.shape[2])
-        states = reading.entered.gather(1, at).repeat_interleave(count, dim=0)
         alone = reading.laid.alone(reading.deciding).repeated(count)
-        return self._run(alone, states, brought).unflatten(0, (-1, count))
-
-
-def roads_to_try(model: nn.Module, proof: Proof, layer: int) -> list[type[AbstractRoad]]:
-    """The roads from this layer that a model may have, fastest first."""
-    single = proof.road == "interface" and proof.layers == tuple(range(len(proof.paths)))
-    if not single or stack_of(model, proof.paths[layer]) is None:
-        return [Whole]
-    return [LastRow, Suffix, Whole] if layer == len(proof.paths) - 1 else [Suffix, Whole]
+        return self._run(alone, self.entering_alone(reading, count), brought).unflatten(0, (-1, count))

@@ -21,7 +21,7 @@ from attentest.gallery.examples import NUMBERS, Examples, examples
 from attentest.gallery.pages import ExplorerPage
 from attentest.gallery.rows import PointRows
 from attentest.gallery.shards import shard
-from attentest.gallery.strips import chunks, packed, words
+from attentest.gallery.strips import chunks, head, packed, words
 from attentest.store.cell import short
 
 Files = dict[str, str]
@@ -39,10 +39,16 @@ class Words:
     texts: Mapping[str, StoredText]
     starts: Sequence[int]
 
+    @property
+    def names(self) -> list[str]:
+        """What the shards of words are called."""
+        return [f"data/{self.name}-{n}.js" for n in range(len(self.starts))]
+
     def files(self) -> Files:
         """The shards of words."""
         several = list(self.texts.values())
-        return {
+        heads = shard(f"{self.name}-heads", [head(text) for text in several])
+        return {f"data/{self.name}-heads.js": heads} | {
             f"data/{self.name}-{n}.js": shard(f"{self.name}-{n}", [words(text) for text in several[a:b]])
             for n, (a, b) in enumerate(spans(self.starts, len(several)))
         }

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+from markupsafe import Markup
+
+from attentest.charts.forest import ForestLine
 from attentest.compare.formats import Table
 from attentest.compare.points import GridPoint
-from attentest.compare.stored import StoredCorpus, StoredFinding
+from attentest.compare.stored import StoredFinding
 from attentest.compare.verdicts import Judged
 from attentest.gallery.lines import Line, Lines
 from attentest.gallery.pictures import Picture
@@ -83,6 +86,22 @@ class ExplorerPage:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class TextsPage:
+    """Where the texts of each model are, with what tells models apart."""
+
+    rows: Sequence[tuple[GridPoint, str, ExplorerPage]]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AboutPage:
+    """How to read the pages."""
+
+    version: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class ComparePage:
     """Two models, seeds or studies, chosen on the page."""
 
@@ -143,24 +162,11 @@ class CataloguePage:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ModelRow:
-    """One grid point in the overview of its corpus."""
+class ForestRow:
+    """One line of a forest plot: its numbers and its drawing, which is SVG."""
 
-    point: GridPoint
-    differs: str
-    numbers: Sequence[Line | None]
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class CorpusOverview:
-    """The models of one corpus and their main numbers."""
-
-    name: str
-    anchor: str
-    stored: StoredCorpus | None
-    models: Sequence[ModelRow]
-    picture: str
+    line: ForestLine
+    drawn: Markup
 
 
 @final
@@ -174,6 +180,7 @@ class ClaimTable:
     supported_if: str
     refuted_if: str
     provided: str  # what it takes for granted, if anything
+    lines: Sequence[ForestRow]  # its statistic at the first grid points
     models: Sequence[str]
     corpora: Mapping[str, Mapping[str, Sequence[Judged]]]
     counts: Mapping[str, int]
@@ -222,6 +229,7 @@ class StudyPage:
 
     study: Study
     file: str
+    ran: bool  # in this store; papers that were never run here stand apart
     claims: Sequence[ClaimTable]
     claim_files: Sequence[str]
     comparison: Mapping[str, Any] | None
@@ -233,6 +241,11 @@ class StudyPage:
     texts: Sequence[tuple[Drawn, Sequence[str]]]  # the paper's own texts under several attentions, by corpus
 
     @property
+    def corpora(self) -> Sequence[str]:
+        """The corpora of its grid, without their parameters."""
+        return list(dict.fromkeys(name.partition("(")[0] for name in self.study.grid.corpus))
+
+    @property
     def counts(self) -> Mapping[str, int]:
         """How many claims have each verdict over all their grid points; the others were not judged."""
         kinds = ("supported", "refuted", "mixed", "undecided")
@@ -242,16 +255,3 @@ class StudyPage:
     def judged(self) -> int:
         """How many verdicts at single grid points there are."""
         return sum(sum(claim.counts.values()) for claim in self.claims)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class IndexPage:
-    """The overview of a store."""
-
-    measures: Sequence[str]
-    corpora: Sequence[CorpusOverview]
-    studies: Sequence[StudyPage]
-    points: int
-    version: str
-    shard: str  # the script with every number, for the view one arranges

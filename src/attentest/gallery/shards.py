@@ -25,7 +25,7 @@ WHOLE = 1e15  # below it whole numbers are written without a point
 VEGA, EMBED = "scripts/vega.js", "window.vegaEmbed = vegaEmbed;"
 OWN = (
     *("core", "picture", "charts", "overview", "compare", "figures", "live", "served"),
-    *("lanes", "strips", "choosing", "scatter", "texts", "reader", "explored", "explorer"),
+    *("lanes", "strips", "choosing", "scatter", "texts", "reader", "explored", "explorer", "play"),
 )  # in the order they are read
 
 

@@ -28,8 +28,8 @@ LINK = re.compile(r'href="([^"]*)"')
 PICTURE = re.compile(r'src="(figures/[^"]*|icon\.svg)"')
 PLACE = re.compile(r'id="([^"]*)"')
 TYPES = {".csv": "text/csv", ".md": "text/markdown", ".tex": "text/x-tex", ".svg": "image/svg+xml"}
-PLACES = {"index.html": "Overview", "compare.html": "Compare"}
-PLACES |= {"calibration.html": "Calibration", "catalogue.html": "Catalogue"}
+PLACES = {"index.html": "Studies", "texts.html": "Texts", "compare.html": "Compare"}
+PLACES |= {"calibration.html": "Calibration", "catalogue.html": "Data", "about.html": "About"}
 FIRST = tuple(PLACES)
 
 

@@ -13,6 +13,7 @@ STEPS = 9999  # of the largest weight: four digits on a page
 UNKNOWN = -1  # stands where a weight is not a number
 ATTENTIONS, IMPORTANCES = ("own", "permuted", "search", "exact"), ("gradient", "loo")
 LONGEST = 120  # signs of a token; what is longer is cut, and says so
+HEAD = 14  # words of a text in a table
 TOKENS, TEXTS = 30_000, 400  # of a shard, whichever is reached first
 
 Packed = dict[str, Any]
@@ -43,6 +44,12 @@ def words(text: StoredText) -> Packed:
     if text.sentences:
         told["s"] = list(text.sentences)
     return told
+
+
+def head(text: StoredText) -> str:
+    """How the text begins, for a table that lists many."""
+    begins = " ".join(text.tokens[:HEAD])
+    return begins[:LONGEST] + ("…" if len(text.tokens) > HEAD or len(begins) > LONGEST else "")
 
 
 def chunks(lengths: Sequence[int]) -> list[int]:

@@ -6,16 +6,20 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from markupsafe import Markup
+
+from attentest.charts.forest import ForestLine, strip
 from attentest.claims.claims import Claim, over_points
 from attentest.compare.listing import listings
 from attentest.compare.verdicts import Judged
-from attentest.gallery.pages import ClaimTable
+from attentest.gallery.pages import ClaimTable, ForestRow
 from attentest.studies.recipe import Study, WrittenClaim
 
 RULE = ("claim", "statistic", "beside", "supported if", "refuted if", "provided")
 TESTS = ("p", "p_corrected", "p_refutes", "p_refutes_corrected")
 HEADINGS = (*RULE, "corpus", "model", "verdict", "because", *TESTS, "claim verdict", "claim because")
 NOT_JUDGED = "not judged"
+DRAWN = 12  # grid points of a claim in its picture; the table below has all
 
 
 def claim_tables(study: Study, verdicts: Sequence[Judged]) -> list[ClaimTable]:
@@ -66,9 +70,36 @@ def _table(claim: WrittenClaim, verdicts: Sequence[Judged]) -> ClaimTable:
         supported_if=claim.supported_if,
         refuted_if=claim.refuted_if,
         provided=" and ".join(f"{granted}: {rule}" for granted, rule in claim.provided.items()),
+        lines=_lines(claim, verdicts[:DRAWN]),
         models=list(dict.fromkeys(one.point.model for one in verdicts)),
         corpora=corpora,
         counts=Counter(one.verdict.verdict for one in verdicts),
         verdict=whole.verdict if verdicts else NOT_JUDGED,
         because=whole.reason if verdicts else "",
     )
+
+
+def _lines(claim: WrittenClaim, verdicts: Sequence[Judged]) -> list[ForestRow]:
+    """The claim's statistic at each grid point with its interval and null, on one scale, and the verdict."""
+    measure, _, group = claim.statistic.partition("/")[2].rpartition("/")
+    rows = [(one, one.finding.row(measure, group)) for one in verdicts]
+    found = [(one, row) for one, row in rows if row is not None and math.isfinite(row["estimate"])]
+    names = ("estimate", "low", "high", "null")
+    ends = _ends([float(row[name]) for _, row in found for name in names])
+    lines = [
+        ForestLine(
+            label=f"{one.point.corpus.partition('(')[0]}: {one.point.model}",
+            **{name: float(row[name]) for name in names},
+            range=ends,
+            short=one.point.model,
+            power=one.verdict.verdict,
+        )
+        for one, row in found
+    ]
+    return [ForestRow(line=line, drawn=Markup(strip(line))) for line in lines]
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    """A scale with zero that holds every number, to the next tenth."""
+    known = [0.0, *(value for value in values if math.isfinite(value))]
+    return math.floor(10 * min(known)) / 10, max(math.ceil(10 * max(known)) / 10, 0.1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 
 from attentest.charts.diagram import zero_and_renormalise
 from attentest.charts.style import to_svg
@@ -18,7 +19,9 @@ from attentest.gallery.study_claims import claim_files, claim_tables
 from attentest.gallery.study_figures import Album, Lacking
 from attentest.gallery.study_pictures import study_pictures
 from attentest.refusal import Refusal
-from attentest.studies.recipe import Study, load_study, names
+from attentest.store.store import Store
+from attentest.store.studies import remembered
+from attentest.studies.recipe import Study, load_study, names, parse
 
 Files = dict[str, str]
 # As on a page one reads from left to right: what was found, then how.
@@ -33,11 +36,21 @@ REMOVALS = {"single-weight", "removal"}  # experiments that take weights away
 DIAGRAM = "figures/zero-and-renormalise.svg"
 
 
-def recipes(more: Sequence[str]) -> dict[str, Study]:
-    """The studies of the package, and those named beside them, by what they are called with."""
-    found = {name: load_study(name) for name in dict.fromkeys([*names(), *more])}
-    called = Counter(study.study for study in found.values())
-    for name, study in found.items():
+def recipes(more: Sequence[str], store: Store) -> dict[str, Study]:
+    """The user's studies that ran in the store, those named here, and those of the package, by name.
+
+    Where a study that ran here has the name of another, it is the one that counts; one whose TOML this
+    version cannot read is left out.
+    """
+    ran = {}
+    for name, one in remembered(store).items():
+        if not one.packaged:
+            with suppress(Refusal):
+                recipe = parse(one.toml, name)
+                ran[name] = recipe if one.path else recipe.model_copy(update={"published": None})
+    named = {name: load_study(name) for name in dict.fromkeys([*more, *names()])}
+    called = Counter(study.study for study in named.values())
+    for name, study in named.items():
         if called[study.study] > 1 and name in more:
             raise Refusal(
                 f"study {name}",
@@ -45,7 +58,25 @@ def recipes(more: Sequence[str]) -> dict[str, Study]:
                 needs="a name of its own, since each study has a page",
                 way_out="Change `study` in its TOML.",
             )
-    return found
+    taken = {study.study for name, study in named.items() if name in more}
+    first = {name: study for name, study in ran.items() if study.study not in taken}
+    others = {name: study for name, study in named.items() if study.study not in first}
+    return first | others
+
+
+def ran_here(
+    studies: Mapping[str, Study], store: Store, more: Sequence[str], points: Sequence[GridPoint]
+) -> set[str]:
+    """The studies that this store is about: those that ran in it, and those named with `--study`.
+
+    What no such study asks for was imported, or is older than the store's memory: then every study that
+    asks for it counts, too.
+    """
+    known = remembered(store)
+    ran = {name for name in studies if name in known or name in more}
+    every = [finding for point in points for finding in point.findings]
+    left = [f for f in every if not any(asks_for(studies[name], f) for name in ran)]
+    return ran | {name for name, study in studies.items() if any(asks_for(study, f) for f in left)}
 
 
 def study_pages(
@@ -56,6 +87,7 @@ def study_pages(
     shelf: Mapping[str, str],
     album: Album,
     missing: Lacking,
+    ran: Collection[str],
     *,
     watch: Callable[[int], None] = lambda done: None,
 ) -> tuple[list[StudyPage], Files]:
@@ -79,6 +111,7 @@ def study_pages(
             StudyPage(
                 study=study,
                 file=f"{stem}.html",
+                ran=name in ran,
                 claims=claims,
                 claim_files=list(taken),
                 comparison=document,

@@ -103,9 +103,14 @@ def _embedded() -> Iterator[tuple[str, str]]:
 
 def load_study(name_or_path: str) -> Study:
     """A study by its name in the package, or by the path of its TOML file."""
+    return parse(written(name_or_path), name_or_path)
+
+
+def written(name_or_path: str) -> str:
+    """The TOML of a study."""
     own = dict(_embedded())
     if f"{name_or_path}.toml" in own:
-        return _parse(own[f"{name_or_path}.toml"], name_or_path)
+        return own[f"{name_or_path}.toml"]
     try:
         path = Path(name_or_path)
         text = path.read_text(encoding="utf-8") if path.suffix == ".toml" else None
@@ -120,7 +125,7 @@ def load_study(name_or_path: str) -> Study:
             needs=f"one of {', '.join(names())}, or the path of a .toml file",
             way_out="See docs/guides/studies.md for how to write one.",
         )
-    return _parse(text, name_or_path)
+    return text
 
 
 def beside(name_or_path: str, file: str) -> Traversable:
@@ -139,7 +144,8 @@ def _broken(name: str, why: str) -> Refusal:
     )
 
 
-def _parse(text: str, name: str) -> Study:
+def parse(text: str, name: str) -> Study:
+    """The study that a TOML text describes; what is wrong with it is refused under this name."""
     try:
         study = Study.model_validate(tomllib.loads(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:

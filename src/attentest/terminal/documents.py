@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pandas as pd
@@ -14,6 +15,7 @@ from attentest.terminal.progress import described
 from attentest.terminal.tables import findings_table, plain_table
 
 Document = dict[str, Any]
+MOST = 1000  # cells of a store that a terminal lists
 VERDICT = {"supported": "green", "refuted": "red", "mixed": "magenta", "undecided": "yellow"}
 
 
@@ -60,6 +62,12 @@ def show_added(document: Document, console: Console) -> None:
     console.print(f"Now: attentest train {document['corpus']}", markup=False)
 
 
+def show_removed(document: Document, console: Console) -> None:
+    """A name stands for nothing again."""
+    said = f"Removed {document['corpus']}; the file that it stood for is untouched."
+    console.print(said, markup=False, highlight=False)
+
+
 def show_training(document: Document, console: Console) -> None:
     """A trained model's scores."""
     config = document["config"]
@@ -77,11 +85,34 @@ def show_training(document: Document, console: Console) -> None:
 
 
 def show_plan(document: Document, console: Console) -> None:
-    """The cells a study still needs; whole keys, since schedulers read them too."""
-    for cell in document["plan"]:
-        console.print(f"{cell['stage']:12}{cell['cell']}", highlight=False, soft_wrap=True)
+    """The cells a study still needs, in words; `run-cell` takes the beginning of a key."""
+    plan = document["plan"]
+    for cell in plan:
+        line = f"{cell['cell'][:12]}  {_time(cell['seconds']):>9}  {_planned(cell)}"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     _show_skipped(document, console)
-    console.print(f"{len(document['plan'])} of {document['cells']} cells are missing.", highlight=False)
+    known = [cell["seconds"] for cell in plan if math.isfinite(cell["seconds"])]
+    console.print(f"{len(plan)} of {document['cells']} cells are missing.", highlight=False)
+    if known:
+        some = "" if len(known) == len(plan) else f" for the {len(known)} cells of which like ran here"
+        console.print(f"Expected on one process: {_time(math.fsum(known))}{some}.", highlight=False)
+
+
+def _planned(cell: Document) -> str:
+    """What is done, on what."""
+    seed = "" if cell["seed"] is None else f"seed {cell['seed']}"
+    model = ", ".join(part for part in (cell["model"], cell["variant"], seed) if part)
+    asked = f"{cell['experiment']} on " if cell["experiment"] else ""
+    return f"{cell['stage']:11}  {asked}{cell['corpus'] or '?'}" + (f": {model}" if model else "")
+
+
+def _time(seconds: float) -> str:
+    """Not more digits than one plans with; a cell whose like never ran here has no known time."""
+    if not math.isfinite(seconds):
+        return "not known"
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def show_study(document: Document, console: Console) -> None:
@@ -137,6 +168,13 @@ def show_site(document: Document, console: Console) -> None:
     """Where the pages are."""
     said = f"{document['pages']} pages and {document['figures']} figures. Open {document['index']}"
     console.print(said, markup=False, highlight=False, soft_wrap=True)
+    if document["lacking"]:
+        shown = ", ".join(
+            f"{one['cell'][:12]} ({', '.join(one['files'])})" for one in document["lacking"][:3]
+        )
+        more = " and others" if len(document["lacking"]) > 3 else ""
+        said = f"{len(document['lacking'])} cells lack files, and pages what these would show: {shown}{more}."
+        console.print(said, markup=False, highlight=False, soft_wrap=True)
 
 
 def show_conclusions(document: Document, console: Console) -> None:
@@ -160,12 +198,17 @@ def show_conclusions(document: Document, console: Console) -> None:
 def show_cells(document: Document, console: Console) -> None:
     """Every cell with what it is."""
     rows = [
-        (cell["cell"][:12], cell["stage"], _described(cell), cell["written"]) for cell in document["cells"]
+        (cell["cell"][:12], cell["stage"], _described(cell), cell["written"])
+        for cell in document["cells"][:MOST]
     ]
     console.print(plain_table(("cell", "stage", "what", "written"), rows, str(document["store"])))
     for failure in document["failed"]:
         console.print(f"failed: {failure['cell'][:12]} {failure['error']}", style="red", markup=False)
-    console.print(f"{len(rows)} cells, {len(document['planned'])} more planned.", highlight=False)
+    if len(document["cells"]) > MOST:
+        console.print(f"and {len(document['cells']) - MOST} more; --json lists all.", highlight=False)
+    console.print(
+        f"{len(document['cells'])} cells, {len(document['planned'])} more planned.", highlight=False
+    )
 
 
 def _described(cell: Document) -> str:

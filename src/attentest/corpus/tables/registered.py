@@ -1,4 +1,7 @@
-"""Tables of the user's that go by a name: one small TOML file each, under the data directory."""
+"""Tables of the user's that go by a name: one small TOML file each, in the user's own data directory.
+
+$ATTENTEST_DATA may be shared, so nothing is written there; what older versions registered there is read.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,14 @@ from typing import Any, final
 
 from attentest.corpus import sources
 from attentest.corpus.example import Corpus
+from attentest.corpus.origin import own_dir
 from attentest.corpus.tables.table import read_table
 from attentest.corpus.tables.words_for_nothing import REFUSE
 from attentest.refusal import Refusal
 
 SLUG = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 LONGEST_NAME = 64
+FOLDER = "registered"
 
 
 @final
@@ -86,8 +91,19 @@ def _parsed_or_refused(path: Path) -> Registration | Refusal:
 
 def registrations(data_dir: Path | str | None = None) -> dict[str, Registration | Refusal]:
     """Every registered corpus by name; for a file that someone spoilt, the refusal of it."""
-    folder = sources.data_dir(data_dir) / "registered"
-    return {path.stem: _parsed_or_refused(path) for path in sorted(folder.glob("*.toml"))}
+    return {name: _parsed_or_refused(path) for name, path in _files(data_dir).items()}
+
+
+def _files(data_dir: Path | str | None) -> dict[str, Path]:
+    """The files of registrations by name: in the data directory, and before them the user's own."""
+    folders = dict.fromkeys([sources.data_dir(data_dir), own_dir()])
+    found = (path for folder in folders for path in sorted((folder / FOLDER).glob("*.toml")))
+    return {path.stem: path for path in found}
+
+
+def _target(name: str, data_dir: Path | str | None) -> Path:
+    """Where a name is registered: with a data directory given there, else in the user's own."""
+    return (own_dir() if data_dir is None else sources.data_dir(data_dir)) / FOLDER / f"{name}.toml"
 
 
 def _check_name(name: str) -> None:
@@ -149,8 +165,8 @@ def register(
     whole = str(Path(file).expanduser().absolute())
     columns: dict[str, Any] = {"text": text, "label": label, "query": query, "rationale": rationale}
     registration = Registration(file=whole, missing=missing, **columns)
-    path = sources.data_dir(data_dir) / "registered" / f"{name}.toml"
-    _check_free(path, registration)
+    path = _target(name, data_dir)
+    _check_free(_files(data_dir).get(name, path), registration)
     try:
         registration.to_toml().encode("utf-8")
     except UnicodeEncodeError as error:
@@ -163,3 +179,25 @@ def register(
     corpus = registration.read(name)
     _write(path, registration.to_toml())
     return corpus
+
+
+def remove(name: str, data_dir: Path | str | None = None) -> Path:
+    """Let the name stand for nothing again; the table itself stays. Gives the file that is gone."""
+    path = _files(data_dir).get(name)
+    if path is None:
+        known = ", ".join(_files(data_dir)) or "none"
+        raise Refusal(
+            f"corpus name {name!r}",
+            got="a name that no table is registered under",
+            needs=f"one of your own corpora ({known})",
+            way_out="`attentest corpora list` shows what there is.",
+        )
+    if path != _target(name, data_dir):
+        raise Refusal(
+            f"corpus name {name!r}",
+            got=f"a registration in a data directory that may be shared ({path})",
+            needs="one in your own folder",
+            way_out=f"If it is yours, give its folder: --data-dir {path.parent.parent}.",
+        )
+    path.unlink()
+    return path

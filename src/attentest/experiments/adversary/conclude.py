@@ -1,8 +1,8 @@
 """How different attention could have been at the same output: the adversary of Jain & Wallace (2019).
 
-Where the exact optimum is known it is printed beside the published search. Most of it is geometry: on a
-simplex of many tokens nearly disjoint weights with the same output nearly always exist, so each optimum
-stands beside the one for the same weights shuffled over the same tokens.
+Where the exact optimum is known it is printed beside the published search. How far attention can be moved
+depends on the number of tokens and on their states as well, so each optimum stands beside the one for the
+same weights shuffled over the same tokens.
 """
 
 from __future__ import annotations

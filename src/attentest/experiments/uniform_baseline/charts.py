@@ -34,7 +34,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         "lost",
         "What uniform attention costs",
-        "Right of the black bar, the loss is more than two seeds of one model differ by: the task needs"
+        "Right of the upright bar, the loss is more than two seeds of one model differ by: the task needs"
         " attention. Elsewhere the task says little about it.",
         lambda rows, view, title: uniform_losses(view.findings, title=title, subtitle=view.subtitle),
     ),

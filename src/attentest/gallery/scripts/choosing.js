@@ -40,12 +40,22 @@ attentest.choosing = (function () {
     return value !== null && (low === null || value >= low) && (high === null || value <= high);
   }
 
+  /* Whether the words of the text hold what is looked for; the words come when somebody looks for some. */
+  function holds(data, find, n) {
+    return Boolean(data.searched?.[data.places[n]]?.includes(find.toLowerCase()));
+  }
+
+  async function searchable(data) {
+    const parts = await Promise.all(data.starts.map((_, part) => attentest.need(`${data.texts}-${part}`)));
+    data.searched = parts.flat().map(({ t, q }) => [...t, q || ""].join(" ").toLowerCase());
+  }
+
   function passes(data, chosen, n) {
     return (
       (!chosen.label || data.labels[data.label[n]] === chosen.label) &&
       (!chosen.predicted || data.labels[data.predicted[n]] === chosen.predicted) &&
       (!chosen.whole || data.whole[n]) &&
-      (!chosen.find || data.ids[n].includes(chosen.find)) &&
+      (!chosen.find || data.ids[n].includes(chosen.find) || holds(data, chosen.find, n)) &&
       Object.entries(chosen.ranges).every(([name, ends]) => within(data.numbers[name][n], ends))
     );
   }
@@ -96,12 +106,12 @@ attentest.choosing = (function () {
     return [
       labels("Label", "label"),
       labels("Predicted", "predicted"),
-      h("label", { class: "choice" }, h("span", {}, "Name holds"), find),
+      h("label", { class: "choice" }, h("span", {}, "Text or ID contains"), find),
       ...names.map((name) => range(hub, name)),
-      h("label", { class: "tick" }, whole, " only texts with more than the attention"),
+      h("label", { class: "tick" }, whole, " only texts with stored importances"),
       h("button", { type: "button", onclick: clear }, "Clear all"),
     ];
   }
 
-  return { now, passes, kept, filters };
+  return { now, passes, kept, filters, searchable };
 })();

@@ -128,7 +128,7 @@ const attentest = (function () {
       return h("button", { type: "button", onclick: write, "data-export": kind.toLowerCase() }, kind);
     });
     const link = h("button", { type: "button", onclick: () => copied(link) }, "Copy link");
-    return h("p", { class: "exits" }, h("span", {}, "Take away: "), buttons, link);
+    return h("p", { class: "exits" }, h("span", {}, "Export: "), buttons, link);
   }
 
   function copied(button) {

@@ -37,6 +37,7 @@ attentest.explored = function (data) {
 
   function show() {
     hub.chosen = choosing.now(data, names);
+    if (hub.chosen.find && data.texts && !data.searched) choosing.searchable(data).then(show);
     hub.kept = choosing.kept(data, hub.chosen);
     const { activeElement } = document;
     const focused = activeElement?.getAttribute("aria-label") || activeElement?.textContent;

@@ -16,7 +16,7 @@ attentest.view("explorer", function (element, first) {
   }
 
   const options = seeds.map(({ seed }) => [String(seed), `seed ${seed}`]);
-  const picker = choice("Model of", options, String(seeds[0].seed), chose);
+  const picker = choice("Seed", options, String(seeds[0].seed), chose);
   const several = h("div", { class: "controls" }, picker);
 
   async function show() {

@@ -86,8 +86,8 @@ attentest.scatter = function (hub) {
     const list = columns.map(({ name, says: words }) => [name, words]);
     const hint = "Drag over the points to keep those texts; click one to read it.";
     axes.replaceChildren(
-      choice("Across", list, chosen.x, (x) => change({ x }, true)),
-      choice("Up", list, chosen.y, (y) => change({ y }, true)),
+      choice("x axis", list, chosen.x, (x) => change({ x }, true)),
+      choice("y axis", list, chosen.y, (y) => change({ y }, true)),
       h("span", { class: "about" }, hint),
     );
     // The order of the table moves no point.

@@ -2,9 +2,12 @@
 "use strict";
 
 attentest.texts = function (hub) {
-  const { h, number, count, csv, exits, picture } = attentest;
+  const { h, need, number, count, csv, exits, picture } = attentest;
   const { data, names, columns } = hub;
   const WHOLE = ["length", "flip"]; // counted, not measured
+  let heads = null; // how each text begins, once it is here
+  if (data.texts) need(data.texts + "-heads").then((found) => ((heads = found), hub.kept.length && show()));
+  const begins = (n) => heads?.[data.places[n]];
   const table = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "texts" });
   const sheets = h("p", { class: "pages" });
 
@@ -29,14 +32,20 @@ attentest.texts = function (hub) {
   function row(n) {
     const name = (list) => h("bdi", {}, data.labels[list[n]]);
     const wrong = data.label[n] !== data.predicted[n];
-    const about = { type: "button", class: "pick", onclick: () => hub.select(n) };
+    const about = { type: "button", class: "pick" };
     const star = data.whole[n]
       ? h("span", { class: "star", title: "more than its attention was kept" }, " ★")
       : null;
     return h(
       "tr",
-      { "aria-selected": String(n === hub.chosen.text) },
-      h("th", { scope: "row" }, h("button", about, h("bdi", {}, data.ids[n])), star),
+      { "aria-selected": String(n === hub.chosen.text), onclick: () => hub.select(n) },
+      h(
+        "th",
+        { scope: "row" },
+        h("button", about, h("bdi", {}, begins(n) || data.ids[n])),
+        star,
+        begins(n) ? h("small", {}, h("bdi", {}, data.ids[n])) : null,
+      ),
       h("td", {}, name(data.label)),
       h("td", { class: wrong ? "wrong" : null }, name(data.predicted), wrong ? " ✗" : ""),
       names.map((each) => h("td", { class: "n" }, written(each, n))),
@@ -58,9 +67,9 @@ attentest.texts = function (hub) {
     sheets.replaceChildren(
       h("strong", {}, count(kept.length)),
       ` of ${count(data.ids.length)} texts. `,
-      turn("Earlier", sheet - 1),
+      turn("Previous", sheet - 1),
       ` ${sheet + 1} of ${last + 1} `,
-      turn("Later", sheet + 1),
+      turn("Next", sheet + 1),
     );
   }
 
