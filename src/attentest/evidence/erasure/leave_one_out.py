@@ -20,6 +20,7 @@ from attentest.evidence.erasure import convolutional as erasure_convolutional
 from attentest.evidence.erasure import recurrent as erasure_recurrent
 from attentest.evidence.erasure import tokenwise as erasure_tokenwise
 from attentest.evidence.erasure import whole as erasure_whole
+from attentest.evidence.erasure.known import KnownParts
 from attentest.evidence.erasure.remainder import AbstractRemainder
 from attentest.evidence.importances.given_attention import GivenAttention
 from attentest.model.batch import buckets
@@ -66,12 +67,13 @@ def leave_one_out(
     *,
     given: GivenAttention | None = None,
     road: str | None = None,
+    known: KnownParts | None = None,
 ) -> LeftOut:
     """The total variation between each text's output and its output without each of its units.
 
     `reading` is one without noise. A text of one unit is NaN: nothing would be left to read. Under a `given`
     attention the remaining units keep their given scores, which are projected again over them (13.9), and the
-    change is from the output under the same attention of the whole text.
+    change is from the output under the same attention of the whole text. What is answered is `known` after.
     """
     name = _checked(model, road)
     own = distribution(model.decide(reading))
@@ -84,7 +86,10 @@ def leave_one_out(
     for texts, lefts in _plan(model, reading, ROADS[name]):
         some, columns = selected(reading, texts), slice(lefts.start, lefts.stop)
         remainder = ROADS[name].remainder(model, some, lefts)
-        left = distribution(remainder.own())
+        logits = remainder.own()
+        if known is not None:
+            known.add_without(some, lefts, logits)
+        left = distribution(logits)
         change[texts, columns] = total_variation(left, own[texts][:, None])
         said = best[texts][:, None, None].expand(-1, left.shape[1], 1)
         fall[texts, columns] = own[texts, best[texts]][:, None] - left.gather(2, said)[..., 0]
