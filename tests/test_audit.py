@@ -24,7 +24,7 @@ from attentest.claims.criteria import CRITERIA, judged
 from attentest.claims.criterion import QUESTIONS as QUESTIONS_ASKED
 from attentest.claims.criterion import SCOPE
 from attentest.claims.judgement import NEVER
-from attentest.claims.plain import headline, in_one_sentence
+from attentest.claims.plain import in_one_sentence
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.sampled import Precision
 from attentest.evidence.importances.traded_importance import traded_gradient
@@ -314,7 +314,7 @@ def test_pages_are_whole_and_escaped(honest, tmp_path):
         parser = Balanced()
         parser.feed(text)
         assert not parser.open and not parser.seen & {"script", "src", "href", "onclick", "link", "img"}
-        assert parser.text.count(SCOPE) == 1 and headline(result.criteria).sentence in parser.text
+        assert parser.text.count(SCOPE) == 1 and result.headline.sentence in parser.text
         for one in result.criteria:
             assert one.criterion.asks in parser.text and in_one_sentence(one) in parser.text
         assert all(said in parser.text for said in QUESTIONS_ASKED.values())

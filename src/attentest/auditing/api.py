@@ -26,7 +26,7 @@ from attentest.auditing.texts import fitted, given_texts, marked_texts
 from attentest.auditing.titles import TITLES, title_of
 from attentest.claims.criteria import Judgement, judged
 from attentest.claims.criterion import QUESTIONS, SCOPE
-from attentest.claims.plain import headline, worded
+from attentest.claims.plain import Headline, headline, worded
 from attentest.model.seam import Model
 from attentest.store.store import Store
 
@@ -62,6 +62,11 @@ class AuditResult:
         return judged(self.findings, absent=absent, skipped=self.audit.skipped, kind=self.kind)
 
     @property
+    def headline(self) -> Headline:
+        """What all criteria say together: a sentence, what follows for a heat map, and the counts."""
+        return headline(self.criteria)
+
+    @property
     def ids(self) -> tuple[str, ...]:
         """The ids of the texts that were audited, in the order they were given."""
         return self.audit.ids
@@ -74,7 +79,7 @@ class AuditResult:
     def __repr__(self) -> str:
         """The headline and the verdict of every criterion; the findings would fill many screens."""
         head = f"AuditResult({self.model}: {self.attention}; {self.audit.texts} of {self.audit.of} texts)"
-        said = [headline(self.criteria).sentence]
+        said = [self.headline.sentence]
         said += [f"  {one.criterion.name}: {one.verdict}" for one in self.criteria]
         return "\n".join([head, *said, *(f"  {note}" for note in self.said)])
 
@@ -107,7 +112,7 @@ class AuditResult:
             "chosen": None if self.chosen is None else self.chosen.document,
             "scope": SCOPE,
             "questions": dict(QUESTIONS),
-            "headline": headline(self.criteria).document,
+            "headline": self.headline.document,
             "criteria": [worded(judgement) for judgement in self.criteria],
             "examples": self.audit.shown.document(with_text=self.include_text),
             "findings": [asdict(finding) for finding in self.audit.findings],
