@@ -119,9 +119,25 @@ def rows() -> list[Row]:
             distribution(model.decide(reading, given))
             model.road = fast
 
+    every = model.capabilities.every_row
+    assert every is not None
+    one = bert_split(model, 1, WORDS).batch([0])
+    around = {layer: model.placed(layer, None) for layer in (0, model.layers - 1)}
+
+    @torch.no_grad()
+    def a_layer_at_a_time() -> None:
+        for placed in around.values():
+            placed.read(one)
+
     texts = f"{TEXTS} texts of {WORDS + 2} places"
     name = f"{PERMUTATIONS} permutations, last layer of a BERT, {texts} (plain: 1 in {SHARE})"
     return [
         (name, SHARE * seconds(plain, 1), seconds(ours, 2), "reading the texts once; feed-forward layers"),
+        (
+            f"rows of all {model.layers} layers and heads, a text of {WORDS + 2} places (plain: 2 layers)",
+            model.layers / len(around) * seconds(a_layer_at_a_time, 2),
+            seconds(lambda: every.rows(one), 2),
+            "one pass of the model",
+        ),
         causal_row(),
     ]

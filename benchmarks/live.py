@@ -12,6 +12,7 @@ from torch import nn
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
 from attentest.live.answers import Live
+from attentest.live.session import Typed
 from attentest.model.network import AttentionModel
 from attentest.model.training.files import to_files
 from attentest.store.cell import Cell
@@ -45,8 +46,7 @@ def row(model: AttentionModel, tokens: int) -> list[Row]:
             live.decide(model=key, text=text, query=None, weights=[1 / tokens] * tokens, renormalise=True)
 
         read()  # loads the model
-        opened = live._open(key)
-        batch = opened.batch(opened.example(text, None))
+        batch = live._open(key).read(Typed(text)).reading.batch
 
         def plainly() -> None:
             reading = gradients(model, batch).reading

@@ -24,9 +24,9 @@ from attentest.claims.criteria import CRITERIA, judged
 from attentest.claims.criterion import QUESTIONS as QUESTIONS_ASKED
 from attentest.claims.criterion import SCOPE
 from attentest.claims.judgement import NEVER
-from attentest.claims.plain import headline, in_one_sentence
+from attentest.claims.plain import in_one_sentence
 from attentest.evidence.erasure.leave_one_out import leave_one_out
-from attentest.evidence.importances.catalogue import Effort
+from attentest.evidence.importances.sampled import Precision
 from attentest.evidence.importances.traded_importance import traded_gradient
 from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.experiments.permutation.observe import Permutation
@@ -38,7 +38,7 @@ from attentest.statistics.record import COLUMNS
 from tests.planted_models import LABELS, Planted, planted_texts
 from tests.toys import toy_corpus, toy_model
 
-SMALL = Effort(steps=4, permutations=2, samples=20)
+SMALL = Precision(error=1.0, first=4, most=4, steps=3)
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def test_a_number_of_the_audit_is_the_number_of_the_study():
 
 
 def test_the_papers_models_answer_every_question(planted, monkeypatch):
-    cheap = replace(BUDGETS["full"], permutations=10, draws=2, searched=4, steps=20, effort=SMALL)
+    cheap = replace(BUDGETS["full"], permutations=10, draws=2, searched=4, steps=20, precision=SMALL)
     monkeypatch.setitem(BUDGETS, "full", cheap)
     corpus = replace(planted, train=planted.train[:100])
     model = at.train(corpus, encoder="mlp", attention="additive", projection="softmax", seed=0, epochs=1)
@@ -277,8 +277,11 @@ def test_what_cannot_be_audited_is_refused():
 def test_texts_are_spread_and_the_watcher_hears_of_each_question():
     texts, heard = planted_texts(40), []
     assert [text.id for text in spread(texts, 4)] == ["t0", "t13", "t26", "t39"]
-    audited(at_adapter(), texts[:4], "quick", lambda done, of: heard.append((done, of)))
-    assert heard == [(n, len(QUESTIONS)) for n in range(len(QUESTIONS) + 1)]
+    audited(at_adapter(), texts[:4], "quick", lambda *said: heard.append(said))
+    assert {what for what, _, _ in heard} == {TITLES[name] for name in QUESTIONS}
+    shares = [share for _, share, _ in heard]
+    assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == pytest.approx(1)
+    assert heard[0][2] is None and all(left is not None for _, _, left in heard[2:]) and heard[-1][2] == 0
 
 
 class Balanced(html.parser.HTMLParser):
@@ -311,7 +314,7 @@ def test_pages_are_whole_and_escaped(honest, tmp_path):
         parser = Balanced()
         parser.feed(text)
         assert not parser.open and not parser.seen & {"script", "src", "href", "onclick", "link", "img"}
-        assert parser.text.count(SCOPE) == 1 and headline(result.criteria).sentence in parser.text
+        assert parser.text.count(SCOPE) == 1 and result.headline.sentence in parser.text
         for one in result.criteria:
             assert one.criterion.asks in parser.text and in_one_sentence(one) in parser.text
         assert all(said in parser.text for said in QUESTIONS_ASKED.values())

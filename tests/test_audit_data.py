@@ -211,7 +211,8 @@ def test_a_data_frame_is_audited_and_what_was_guessed_is_in_the_result(result):
     document = result.document
     assert document["texts"] == 20 and document["of"] == 24 and document["ids"][0] == "t0"
     assert "0 is bad, 1 is good" in " ".join(document["notes"]) and document["data"]["form"] == "data frame"
-    assert document["settings"] == {"budget": "quick", "texts": 20, "seed": 0, "too_long": "refuse"}
+    asked = {"budget": "quick", "texts": 20, "seed": 0, "too_long": "refuse", "task": "classify"}
+    assert document["settings"] == {**asked, "device": "cpu"}
     assert "performance" in document["seconds"] and len(repr(result).splitlines()) < 20
     assert json.loads(json.dumps(document["data"]))["columns"] == {
         "text": "text",

@@ -262,7 +262,9 @@ def test_a_model_card_reads_as_a_section():
     assert card.count("\n```") == 4 and "'''Audit" in card, "nothing in a block closes it"
     lines = [line for line in card.splitlines() if line.startswith("|")]
     assert len(lines) == 2 + 5 and all(line.count("|") == 5 for line in lines)
-    assert (
-        "at most 2.0 % of audits where it is false, and in at least 95 % where it is true (50 audits" in card
-    )
+    rates = "in at most 2.0 % of audits where it is false, and in at least 95 % of audits where it is true"
+    assert f"supported {rates} (50 audits" in card
+    surely = {**DOCUMENT["criteria"][1], "error_rates": {**RATES, "false_support": 0.0, "power": 1.0}}
+    sure = "supported in no audit where it is false, and in every audit where it is true"
+    assert sure in model_card({**DOCUMENT, "criteria": [surely]})
     assert "attentest audit a-folder" in card and "nan" not in card and "permutation/" not in card

@@ -176,7 +176,7 @@ def test_short_texts_do_not_go_the_way_of_long_ones(monkeypatch):
         return often(self, batch, **more)
 
     monkeypatch.setattr(type(model), "read", counted)
-    monkeypatch.setattr(erasure, "FLOATS", 2 * explainers_path._floats(model, 40))
+    monkeypatch.setattr(erasure, "FLOATS", 2 * explainers_path.floats_of_a_step(model, 40))
     apart = integrated_gradients(model, reading, steps=2)
     torch.testing.assert_close(apart, together, atol=1e-12, rtol=0)
     assert sum(places) < 0.5 * 2 * reading.batch.mask.numel()

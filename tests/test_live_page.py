@@ -1,20 +1,29 @@
 """The live page in Chromium: type, read, drag by mouse and keyboard, and nothing of anybody's text runs."""
 
 import json
+import re
 
 import pytest
 
+from attentest.foreign.loading import adopt
 from attentest.live.answers import Live
+from attentest.live.given import described
 from attentest.store.store import Store
+from attentest.web.application import Application
+from attentest.web.contract import Model
 from attentest.web.guard import Guard
+from attentest.web.shelf import Shelf
+from attentest.web.site import Pages, no_pages, own_pages
 from tests.browser import is_icon, patient_page, until
+from tests.families import LABELS, tiny, tokenizer
 from tests.serving import AT_MOST, application, put_model, served
-from tests.toys import toy_corpus
+from tests.toys import toy_corpus, toy_model
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 pytestmark = pytest.mark.browser
 
 TEXT = "the cat sat far"
+FILM = "the unlikely film was not good"
 HOSTILE = '<img src=x onerror=alert(1)> "quoted" \u202eback\u202c </script><script>alert(2)</script> '
 
 
@@ -41,7 +50,7 @@ def page(browser, lab):
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: (said.append(f"dialog {dialog.message}"), dialog.dismiss()))
         page.on("requestfailed", lambda request: is_icon(request.url) or said.append(request.url))
-        page.on("request", lambda r: r.url.startswith(f"http://{lab.address}/") or said.append(r.url))
+        page.on("request", lambda r: r.url.startswith("http://127.0.0.1:") or said.append(r.url))
         page.complaints = said
         yield page
         decided(page)  # a question that is left without its answer would be a request that failed
@@ -83,8 +92,8 @@ def spelled(value):
     """A number as the page has it."""
     if value and abs(value) < 0.001:
         mantissa, exponent = f"{value:.1e}".split("e")
-        return f"{mantissa}e−{-int(exponent)}"
-    return f"{value:.3f}"
+        return f"{mantissa}e{int(exponent)}".replace("-", "−")
+    return f"{value:.3f}".replace("-", "−")
 
 
 def probability(page, column):
@@ -107,7 +116,8 @@ def test_a_typed_text_is_read_and_shown(page, lab):
     expect(page.locator("#rows tr")).to_have_count(4)  # drawn once the table is open, not before
     assert page.locator("#rows tr").nth(1).inner_text().split() == [
         "cat",
-        *(spelled(said[name][1]) for name in ("weights", "gradient", "leave_one_out")),
+        spelled(said["weights"][1]),
+        *(spelled(said["importances"][name]["scores"][1]) for name in ("gradient", "leave-one-out")),
         spelled(said["adversary"]["weights"][1]),
         spelled(said["weights"][1]),
     ]
@@ -264,3 +274,92 @@ def test_a_very_long_text_stays_usable(page, lab):
     page.locator("#weights input").nth(1999).press("End")
     settled(page, "has")
     assert page.evaluate("document.documentElement.scrollHeight") < 6000
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    """Two models that were given when the server was started, and no store to speak of."""
+    store = Store(tmp_path_factory.mktemp("given") / "store")
+    models = {"a" * 64: adopt(tiny("bert"), tokenizer(), labels=LABELS), "b" * 64: toy_model(toy_corpus())}
+    about = [
+        {**each, "key": key}
+        for key, each in zip(models, (described("./my-bert", m) for m in models.values()), strict=True)
+    ]
+    lab = Application(
+        guard=Guard(),
+        shelf=Shelf(store, (), [Model(**each) for each in about]),
+        pages=Pages(own_pages(), no_pages("none yet")),
+        live=Live(store, models),
+        why="",
+        version="1",
+    )
+    with served(lab, seconds=AT_MOST) as lab.address:
+        yield lab
+
+
+def test_layers_and_heads_are_a_map_to_click_through(page, given):
+    opened(page, given, "a" * 64, FILM)
+    page.select_option("#other", "")
+    read(page)
+    cells = page.locator("#heads .head")
+    expect(cells).to_have_count(3 * 3)  # three layers of a mean and two heads, the last layer on top
+    expect(page.locator("#heads .head[aria-pressed=true]")).to_have_attribute(
+        "aria-label", re.compile("layer 2, mean over heads")
+    )
+    page.locator("#heads .head[aria-label^='layer 0, head 1']").click()
+    page.wait_for_selector("#facts:has-text('layer 0 of 0 to 2, head 1')")
+    said = given.live.read(model="a" * 64, text=FILM, query=None, epsilon=None, layer=0, head=1)
+    shown = (
+        page.locator("#panels figure").nth(0).locator(".token").evaluate_all("all => all.map(e => e.title)")
+    )
+    assert shown == [spelled(weight) for weight in said["weights"]]
+    assert "layer=0&head=1" in page.url
+    settled(page)
+    page.click("[data-weights=uniform]")
+    settled(page, "JSD")
+    moved = given.live.decide(
+        model="a" * 64, text=FILM, query=None, weights=[1 / 6] * 6, renormalise=True, layer=0, head=1
+    )
+    own = dict(zip(moved["labels"], moved["probabilities"], strict=True))
+    rows = page.locator("#answers tr")
+    for label, chance in zip(rows.locator("th").all_inner_texts(), probability(page, 2), strict=True):
+        assert float(chance) == pytest.approx(own[label], abs=2e-3)
+
+
+def test_signs_have_colours_and_two_models_read_one_text(page, given):
+    opened(page, given, "a" * 64, FILM)
+    assert page.input_value("#other") == "b" * 64, "the second model that was given is beside it"
+    read(page)
+    page.click("[data-importance=shapley]")
+    page.wait_for_selector("#panels figure:has-text('Shapley values')")
+    decided(page)
+    said = given.live.read(model="a" * 64, text=FILM, query=None, epsilon=None, importances=["shapley"])
+    strip = page.locator("#panels figure:has-text('leave-one-out') .token")
+    scores = said["importances"]["leave-one-out"]["scores"]
+    against = strip.evaluate_all("all => all.map(e => e.classList.contains('against'))")
+    most = max(map(abs, scores))
+    assert against == [score < -0.02 * most for score in scores] and any(against)
+    page.wait_for_selector("#other-panels figure:has-text('Shapley values')")
+    other = given.live.read(model="b" * 64, text=FILM, query=None, epsilon=None)
+    titles = page.locator("#other-panels figure").nth(0).locator(".token")
+    assert titles.evaluate_all("all => all.map(e => e.title)") == [spelled(w) for w in other["weights"]]
+    assert other["predicted"] in page.inner_text("#other-says")
+
+
+def test_a_text_is_read_again_while_somebody_types(page, given):
+    opened(page, given, "b" * 64, "the cat")
+    page.select_option("#other", "")
+    read(page)
+    page.check("#typing")
+    page.locator("#text").press("End")
+    page.locator("#text").press_sequentially(" sat")
+    expect(page.locator("#weights .word")).to_have_text(["the", "cat", "sat"])
+    settled(page)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_map_and_both_models_fit_the_screen(page, given, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    read(opened(page, given, "a" * 64, "the unlikely film was not good " * 4))
+    page.wait_for_selector("#other-panels figure")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

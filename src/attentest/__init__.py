@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from attentest.corpus.catalogue import load_corpus
     from attentest.corpus.example import Corpus, Example
     from attentest.corpus.tables.table import read_table
+    from attentest.inspection.api import inspect
     from attentest.model.training.files import load, save
     from attentest.model.training.train import train
     from attentest.refusal import Refusal
@@ -28,6 +29,7 @@ __all__ = [
     "Example",
     "Refusal",
     "audit",
+    "inspect",
     "load",
     "load_corpus",
     "read_table",
@@ -41,6 +43,7 @@ _HOME = {
     "Example": "attentest.corpus.example",
     "Refusal": "attentest.refusal",
     "audit": "attentest.auditing.api",
+    "inspect": "attentest.inspection.api",
     "load": "attentest.model.training.files",
     "load_corpus": "attentest.corpus.catalogue",
     "read_table": "attentest.corpus.tables.table",

@@ -65,4 +65,11 @@ def _importances(subject: Subject) -> Iterator[tuple[np.ndarray, Importances]]:
         with torch.no_grad():
             reading = model.read(batch)
         weights = reading.weights.cpu().numpy()
-        yield rows, replace(Importances.of(answered_by.model, batch), reading=reading, weights=weights)
+        yield (
+            rows,
+            replace(
+                Importances.of(answered_by.model, batch, known=subject.known),
+                reading=reading,
+                weights=weights,
+            ),
+        )

@@ -14,7 +14,7 @@ from attentest.auditing.ablation import ablated
 from attentest.auditing.map_rows import NOT_OF_MAPS, map_dispersion, map_importance
 from attentest.auditing.rankings import agreed, erased, marked
 from attentest.corpus.example import UNLABELLED
-from attentest.evidence.importances.catalogue import Effort
+from attentest.evidence.importances.sampled import Precision
 from attentest.experiments.adversary.observe import Adversary
 from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.experiments.contract import Row, Subject
@@ -52,7 +52,7 @@ class Budget:
     draws: int
     searched: int
     steps: int
-    effort: Effort
+    precision: Precision
     without: tuple[str, ...] = ()
 
 
@@ -63,7 +63,7 @@ BUDGETS = {
         draws=2,
         searched=20,
         steps=100,
-        effort=Effort(steps=8, permutations=2, samples=50),
+        precision=Precision(error=0.3, most=32, steps=7),
         without=("removal", "dispersion", "information"),
     ),
     "standard": Budget(
@@ -72,10 +72,12 @@ BUDGETS = {
         draws=5,
         searched=100,
         steps=300,
-        effort=Effort(steps=16, permutations=6, samples=100),
+        precision=Precision(error=0.2, most=128, steps=15),
         without=("information",),
     ),
-    "full": Budget(texts=1_000_000, permutations=100, draws=10, searched=500, steps=500, effort=Effort()),
+    "full": Budget(
+        texts=1_000_000, permutations=100, draws=10, searched=500, steps=500, precision=Precision()
+    ),
 }
 
 
@@ -171,7 +173,7 @@ def _ablation(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
 
 def _agreement(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
     for each in audit.both:
-        yield from agreed(each, audit.budget.effort, drawing(rng))
+        yield from agreed(each, audit.budget.precision, drawing(rng))
 
 
 def _erasure(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:

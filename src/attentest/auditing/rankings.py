@@ -7,10 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from attentest.auditing.means import ERASED, EXPLAINERS, MARKED
+from attentest.auditing.means import DRAWN, ERASED, EXPLAINERS, MARKED
 from attentest.evidence.concordance import count_on
-from attentest.evidence.importances.catalogue import Effort, explain
+from attentest.evidence.importances.catalogue import explain
 from attentest.evidence.importances.faithfulness import faithfulness, random_scores
+from attentest.evidence.importances.nested_integration import integrated_to
+from attentest.evidence.importances.presence import changes_without
+from attentest.evidence.importances.sampled import Precision, sampled
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.shared.common_columns import common_columns
 from attentest.model.reader import readings
@@ -27,8 +30,11 @@ def answering(model: Model, reading: Reading) -> tuple[Model, Reading]:
     return (model, reading) if answered_by is None else (answered_by.model, answered_by.own(reading))
 
 
-def agreed(subject: Subject, effort: Effort, rng: torch.Generator) -> Iterator[Row]:
+def agreed(subject: Subject, precision: Precision, rng: torch.Generator) -> Iterator[Row]:
     """One row a text: tau-b of attention with how much each explainer says a unit matters.
+
+    What is drawn ends with the `precision`; each row says how much that was. Explainers by perturbation
+    share the parts that they ask about, and those that leave-one-out has asked about already.
 
     The null that shuffles importance per weight, as gradients have it, is right only for an importance that
     is the weight times something, and known without noise. These explainers go through the whole model and
@@ -36,12 +42,27 @@ def agreed(subject: Subject, effort: Effort, rng: torch.Generator) -> Iterator[R
     noise lowers the agreement more than the null (simulated in the tests). So the untrained twin is asked.
     """
     for rows, reading in readings(subject.model, subject.texts):
+        model, own = answering(subject.model, reading)
         with torch.no_grad():
-            found = explain(*answering(subject.model, reading), rng=rng, effort=effort, names=[*EXPLAINERS])
+            drawn = sampled(model, own, precision, rng=rng, known=subject.known)
+            along = integrated_to(model, own, precision)
+            left = changes_without(model, own, known=subject.known)
+            found = {
+                "leave-one-out": left,
+                "integrated-gradients": along.values,
+                "shapley": drawn.shapley,
+                "lime": drawn.lime,
+            }
+            others = [name for name in EXPLAINERS if name not in found]
+            found |= explain(model, own, rng=rng, names=others) if others else {}
         weights, lengths = reading.weights.cpu().numpy(), reading.mask.sum(1).cpu().numpy()
         count = count_on(reading.weights.device)
         sizes = {name: each.detach().abs().to(reading.weights).cpu().numpy() for name, each in found.items()}
         columns = {name: kendalls(weights, size, lengths, count=count)[0] for name, size in sizes.items()}
+        columns |= {
+            name: each.double().cpu().numpy()
+            for name, each in zip(DRAWN, (drawn.pairs, drawn.error, along.steps), strict=True)
+        }
         for place, row in enumerate(common_columns(subject, rows, reading)):
             yield {**row, **{name: float(column[place]) for name, column in columns.items()}}
 
@@ -52,7 +73,7 @@ def erased(subject: Subject, draws: int, rng: torch.Generator) -> Iterator[Row]:
         drawn = random_scores(reading.mask, draws, rng=rng).to(reading.weights)
         scores = torch.cat([reading.weights[:, None], drawn], dim=1)
         with torch.no_grad():
-            areas = faithfulness(*answering(subject.model, reading), scores).aopc()
+            areas = faithfulness(*answering(subject.model, reading), scores, known=subject.known).aopc()
         columns: dict[str, list[float]] = {}
         for name, area in zip(ERASED, areas, strict=True):
             columns |= {name: area[:, 0].tolist(), f"null_{name}": area[:, 1:].mean(1).tolist()}

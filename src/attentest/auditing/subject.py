@@ -9,6 +9,7 @@ import torch
 
 from attentest.corpus.example import Example
 from attentest.corpus.vocabulary import Vocabulary
+from attentest.evidence.erasure.known import KnownParts
 from attentest.experiments.contract import InMemory, Subject
 from attentest.foreign.views import mean_over_heads
 from attentest.model.batch import AbstractSplit
@@ -16,18 +17,23 @@ from attentest.model.seam import Model
 from attentest.refusal import Refusal
 
 SEED = 0  # of the twin's parameters
+ALIKE = 16  # texts of a model made elsewhere that a CPU reads together: with more, much would be padding
 
 
 def audited_subject(model: Model, examples: Sequence[Example]) -> Subject:
     """A model that came as an object, with the texts it is asked about; nothing of it is in a store."""
     network = model.network
     known = examples if network is None else _cased(examples, network.vocabulary)
-    return subject_of(model, model.split(known))
+    texts = model.split(known)
+    texts.held = {}
+    if network is None and model.device.type == "cpu" and texts.at_once is None:
+        texts.at_once = ALIKE
+    return subject_of(model, texts)
 
 
 def subject_of(model: Model, texts: AbstractSplit, name: str = "trained") -> Subject:
     """A model before texts that are numbered already: a twin reads what the model itself reads."""
-    return Subject(None, None, InMemory({name: model}), name, texts=texts)
+    return Subject(None, None, InMemory({name: model}), name, texts=texts, known=KnownParts())
 
 
 def _cased(examples: Sequence[Example], vocabulary: Vocabulary) -> Sequence[Example]:

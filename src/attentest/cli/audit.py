@@ -9,7 +9,25 @@ from typing import Annotated, Any
 import typer
 
 from attentest.cli.audited import command_again, show_audit
-from attentest.cli.shared import JsonOption, print_document
+from attentest.cli.of_model import (
+    AttentionOption,
+    HeadOption,
+    LabelsOption,
+    LayerOption,
+    LowerOption,
+    MarkOption,
+    NetworkOption,
+    PlaceOption,
+    PromptOption,
+    RemoteCodeOption,
+    SpecialTokensOption,
+    SubWordsOption,
+    TaskOption,
+    TypeOption,
+    choice_of,
+    task_of,
+)
+from attentest.cli.shared import DEFAULT_STORE, JsonOption, StoreOption, print_document
 from attentest.cli.spelling import in_options
 
 
@@ -24,9 +42,7 @@ def audit(
     ] = None,
     query: Annotated[str | None, typer.Option(help="The column of the second text, if any.")] = None,
     rationale: Annotated[str | None, typer.Option(help="The column of words that people marked.")] = None,
-    labels: Annotated[
-        str | None, typer.Option(help="The model's classes in their order, as in no,yes.")
-    ] = None,
+    labels: LabelsOption = None,
     out: Annotated[
         list[Path] | None, typer.Option(help="Write to this file: .html, .md or .json. May be given again.")
     ] = None,
@@ -41,57 +57,35 @@ def audit(
     missing: Annotated[
         str, typer.Option(help="Labels such as NA and nan: refuse, class, or drop (their rows).")
     ] = "refuse",
-    attention: Annotated[
-        str | None,
-        typer.Option(help="A transformer's row (the default), rollout, flow, value-norm or gradient."),
-    ] = None,
-    layer: Annotated[
-        str | None, typer.Option(help="The transformer's layer, or best; -1, the last, by default.")
-    ] = None,
-    head: Annotated[
-        str | None, typer.Option(help="One head, or best, instead of the mean over heads.")
-    ] = None,
-    sub_words: Annotated[bool, typer.Option("--sub-words", help="Units are sub-words, not words.")] = False,
-    special_tokens: Annotated[
-        bool, typer.Option("--special-tokens", help="The tokenizer's marks are units, too.")
-    ] = False,
-    lower: Annotated[bool, typer.Option("--lower", help="Lower-case the texts.")] = False,
-    task: Annotated[
-        str, typer.Option(help="Of a causal language model: prompt (--prompt, --labels) or next-token.")
-    ] = "classify",
-    prompt: Annotated[
-        str | None, typer.Option(help="What stands around each text: 'Review: {text}\\nSentiment:'.")
-    ] = None,
-    mark: Annotated[
-        str | None, typer.Option(help="What marks the place in each text whose next token is asked about.")
-    ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    dtype: Annotated[
-        str | None, typer.Option(help="float32 (the default), float64, bfloat16, float16, or auto: as saved.")
-    ] = None,
+    attention: AttentionOption = None,
+    layer: LayerOption = None,
+    head: HeadOption = None,
+    sub_words: SubWordsOption = False,
+    special_tokens: SpecialTokensOption = False,
+    lower: LowerOption = False,
+    task: TaskOption = "classify",
+    prompt: PromptOption = None,
+    mark: MarkOption = None,
+    device: PlaceOption = "auto",
+    dtype: TypeOption = None,
     batch_size: Annotated[int | None, typer.Option(help="So many texts at once, at most.")] = None,
-    network: Annotated[bool, typer.Option("--network", help="Fetch the model from the hub.")] = False,
-    remote_code: Annotated[
-        bool, typer.Option("--remote-code", help="Let code run that comes with the model.")
-    ] = False,
+    network: NetworkOption = False,
+    remote_code: RemoteCodeOption = False,
     no_text: Annotated[
         bool, typer.Option("--no-text", help="Leave the texts out of the page and the JSON.")
     ] = False,
+    store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> None:
     """Is this model's attention an explanation? Evidence, criterion by criterion."""
     again = command_again(audit, locals())
-    named: dict[str, Any] = {"kind": attention, "layer": _place("layer", layer), "head": _place("head", head)}
-    chosen = {name: value for name, value in named.items() if value is not None}
-    chosen |= {"words": False} if sub_words else {}
-    chosen |= {"special_tokens": True} if special_tokens else {}
+    chosen = choice_of(attention, layer, head, sub_words=sub_words, special_tokens=special_tokens)
     words = {"budget": budget, "too_long": too_long, "missing": missing, "texts": texts, "seed": seed}
-    words |= {"task": task, "prompt": None if prompt is None else _line_breaks(prompt), "mark": mark}
-    words |= {"device": device, "dtype": dtype, "batch_size": batch_size}
+    words |= task_of(task, prompt, mark) | {"device": device, "dtype": dtype, "batch_size": batch_size}
     columns = {"text": text, "label": label, "query": query, "rationale": rationale}
     trust = {"network": network, "remote_code": remote_code}
     with in_options():
-        of_model = {**trust, "labels": labels, "include_text": not no_text}
+        of_model = {**trust, "labels": labels, "include_text": not no_text, "store": store}
         result = _audited(model, data, out or [], words, {**columns, "lower": lower}, of_model, chosen)
         result = replace(result, command=again)
         written = [str(result.save(each)) for each in out or []]
@@ -118,34 +112,12 @@ def _audited(
     check_model(model, **trust, task=words["task"])
     from attentest.auditing.page import check_out
     from attentest.auditing.texts import given_texts
-    from attentest.terminal.progress import counting
+    from attentest.terminal.progress import foretelling
 
     for each in out:
         check_out(each)
     given = given_texts(data, **columns, missing=words["missing"])
-    with counting(f"audit of {model}") as watcher:
+    with foretelling(f"audit of {model}") as watcher:
         from attentest.auditing.api import audit as ask
 
         return ask(model, given, attention=chosen, name=model, watcher=watcher, **words, **of_model)
-
-
-def _line_breaks(prompt: str) -> str:
-    """A prompt as a shell hands it over, in which a line break is a backslash and an n."""
-    return prompt.replace("\\n", "\n").replace("\\t", "\t")
-
-
-def _place(what: str, written: str | None) -> int | str | None:
-    """A number, or the word that asks for the best one."""
-    from attentest.refusal import Refusal
-
-    if written is None or written == "best":
-        return written
-    try:
-        return int(written)
-    except ValueError:
-        raise Refusal(
-            f"--{what} {written!r}",
-            got="something that is no number",
-            needs="a number, or best",
-            way_out=f"The first {what} is 0, the last -1.",
-        ) from None

@@ -14,6 +14,7 @@ import typer
 from attentest.cli.audit import audit
 from attentest.cli.corpora import corpora
 from attentest.cli.examples import show_examples
+from attentest.cli.inspect import inspect
 from attentest.cli.results import compare, look_back, report
 from attentest.cli.serve import serve
 from attentest.cli.shared import (
@@ -57,6 +58,7 @@ def attentest(
 app.add_typer(corpora, name="corpora")
 app.add_typer(store_group, name="store")
 app.command()(audit)
+app.command()(inspect)
 app.command()(compare)
 app.command()(report)
 app.command()(serve)

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from attentest.cli.of_model import (
+    LabelsOption,
+    NetworkOption,
+    PlaceOption,
+    PromptOption,
+    RemoteCodeOption,
+    TaskOption,
+    TypeOption,
+    prompt_of_shell,
+)
 from attentest.cli.results import CREDENTIALS
 from attentest.cli.shared import (
     DEFAULT_STORE,
@@ -20,6 +31,7 @@ from attentest.cli.shared import (
     TextOption,
     print_document,
 )
+from attentest.cli.spelling import in_options
 from attentest.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -41,14 +53,24 @@ def serve(
         typer.Option(envvar="ATTENTEST_TOKEN", help="What browsers and programs must show to be answered."),
     ] = None,
     store: StoreOption = DEFAULT_STORE,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="Ask this one, too: a folder, a name on the hub, module:factory. Again for more."),
+    ] = None,
+    labels: LabelsOption = None,
+    task: TaskOption = "classify",
+    prompt: PromptOption = None,
+    device: PlaceOption = "auto",
+    dtype: TypeOption = None,
+    network: NetworkOption = False,
+    remote_code: RemoteCodeOption = False,
     data_dir: DataOption = None,
     include_text: TextOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Look at a store in a browser, and ask its models about texts that you type."""
+    """Look at a store in a browser, and ask its models, or your own, about texts that you type."""
     from attentest.corpus.sources import CORPORA
     from attentest.gallery.extra import check_server
-    from attentest.store.store import Store
     from attentest.web.address import addresses, show_addresses
     from attentest.web.guard import Guard
     from attentest.web.shelf import Shelf
@@ -57,15 +79,20 @@ def serve(
     check_server()
     # Only now: these import what check_server looked for.
     from attentest.web.application import Application
+    from attentest.web.contract import Model
     from attentest.web.server import Server, bound
 
     guard = Guard(host=host, token=token)
     guard.check()
-    here = Store(store).existing()
+    given: _Given = ({}, [])
+    if model:
+        with in_options():
+            asked = {"task": task, "prompt": prompt_of_shell(prompt), "device": device, "dtype": dtype}
+            given = _given(model, labels, {**asked, "network": network, "remote_code": remote_code})
     private = [] if include_text else [n for n, c in CORPORA.items() if c.restriction == CREDENTIALS]
-    with bound(host, port) as listener, place(here) as folder:
-        live, why = _live(here)
-        shelf = Shelf(here, private)
+    with _store(store, needed=not model) as here, bound(host, port) as listener, place(here) as folder:
+        live, why = _live(here, given[0])
+        shelf = Shelf(here, private, [Model(**each) for each in given[1]])
         keys = [one.key for one in shelf.models() if live is not None and not one.unreadable]
         pages = Pages(own_pages() | links(keys))
         application = Application(
@@ -109,12 +136,51 @@ def _report(
         yield missing
 
 
-def _live(store: Store) -> tuple[Reader | None, str]:
+_Given = tuple[Mapping[str, Any], list[dict[str, Any]]]
+
+
+@contextmanager
+def _store(url: str, *, needed: bool) -> Iterator[Store]:
+    """The store; where models were given it need not be there."""
+    from attentest.store.store import Store
+
+    here = Store(url)
+    if needed or here.files.isdir(here.root):
+        yield here.existing()
+        return
+    with tempfile.TemporaryDirectory(prefix="attentest-") as empty:
+        yield Store(empty)
+
+
+def _given(names: list[str], labels: str | None, asked: dict[str, Any]) -> _Given:
+    """The models that were named; without torch none can be loaded, which is said."""
+    try:
+        from attentest.auditing.options import check_options, check_task
+        from attentest.live.given import given_models
+    except ImportError as error:
+        _need_torch(error)
+        raise Refusal(
+            f"--model {names[0]}",
+            got="no torch",
+            needs="torch, to run a model",
+            way_out="pip install torch, or leave --model out.",
+        ) from error
+    check_options(device=asked["device"], dtype=asked["dtype"], task=asked["task"])
+    check_task(asked["task"], asked["prompt"], labels, None)
+    return given_models(names, labels, **asked)
+
+
+def _need_torch(error: ImportError) -> None:
+    """Torch may be missing; that anything else cannot be imported is a mistake of ours."""
+    if (error.name or "").partition(".")[0] != "torch":
+        raise error
+
+
+def _live(store: Store, given: Mapping[str, Any]) -> tuple[Reader | None, str]:
     """Whoever runs the models, or why nobody does."""
     try:
         from attentest.live.answers import Live
     except ImportError as error:
-        if (error.name or "").partition(".")[0] != "torch":
-            raise
+        _need_torch(error)
         return None, NO_TORCH
-    return Live(store), ""
+    return Live(store, given), ""

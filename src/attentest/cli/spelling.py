@@ -11,7 +11,7 @@ from attentest.refusal import Refusal
 ARGUMENTS = (
     *("labels", "text", "label", "query", "rationale", "budget", "lower", "missing", "too_long", "texts"),
     *("seed", "network", "remote_code", "device", "batch_size", "dtype", "task", "prompt", "mark", "store"),
-    *("attention", "layer", "head", "out"),
+    *("attention", "layer", "head", "out", "epsilon", "permutations", "importance", "nulls", "steps"),
 )
 VALUE = r"\([^()]*\)|'[^']*'|\"[^\"]*\"|\.\.\.|[\w-]+"
 ASSIGNED = re.compile(rf"(?<!\w)({'|'.join(ARGUMENTS)})=({VALUE})")

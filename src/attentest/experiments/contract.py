@@ -18,6 +18,7 @@ import pandas as pd
 from attentest.corpus.anonymised import anonymised
 from attentest.corpus.example import Corpus, Example
 from attentest.corpus.vocabulary import Vocabulary
+from attentest.evidence.erasure.known import KnownParts
 from attentest.model.batch import AbstractSplit, IndexedSplit
 from attentest.model.config import ModelConfig
 from attentest.model.seam import Model, Network, network_of
@@ -41,7 +42,7 @@ class Subject:
 
     `model` loads on first use: an experiment that works on stored readings runs without the weights. A model
     that omits words has a corpus of its own, without them. `outside` are the texts that the experiment asked
-    for beyond its corpus.
+    for beyond its corpus. What is `known` of parts of its texts is shared by all who ask.
     """
 
     def __init__(
@@ -53,9 +54,10 @@ class Subject:
         *,
         texts: AbstractSplit | None = None,
         outside: Sequence[Example] = (),
+        known: KnownParts | None = None,
     ) -> None:
         self.name, self._whole, self._config, self._sources = name, corpus, config, sources
-        self._texts, self.outside = texts, outside
+        self._texts, self.outside, self.known = texts, outside, known
 
     @cached_property
     def corpus(self) -> Corpus:

@@ -71,6 +71,11 @@ Edit = Callable[[Call], Maps | tuple[Sums, Maps] | None]
 
 
 @final
+class Enough(Exception):
+    """Raised by an edit that has seen what it wanted: the rest of the pass is not run."""
+
+
+@final
 @dataclass
 class Watch:
     """Who watches a forward pass: the edit, the calls so far, and what else the pass must take from us."""

@@ -61,9 +61,12 @@ class Proof:
             return present.int().argmax(1)
         return present.shape[1] - 1 - present.flip(1).int().argmax(1)
 
-    def check(self, watch: Watch) -> None:
-        """Refuse a pass unlike the one that was proven: some models read long texts in another way."""
-        if tuple(watch.seen) != self.paths:
+    def check(self, watch: Watch, calls: int | None = None) -> None:
+        """Refuse a pass unlike the one that was proven: some models read long texts in another way.
+
+        Of a pass that was ended early only so many `calls` are there to be seen.
+        """
+        if tuple(watch.seen) != self.paths[:calls]:
             raise Refusal(
                 "the attention of these texts",
                 got=f"{len(watch.seen)} calls of attention in a pass",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attentest.foreign.editing import WATCH, Call, Edit, Maps, Sums, watching
+from attentest.foreign.editing import WATCH, Call, Edit, Enough, Maps, Sums, watching
 from attentest.foreign.proof import Proof
 from attentest.foreign.remainder import entering, remainder, stack_of
 from attentest.foreign.text import Layout
@@ -87,7 +87,10 @@ def inputs_of(model: nn.Module, laid: Layout, *, typed: bool) -> dict[str, Any]:
 
 @contextmanager
 def looked_up(tables: Sequence[nn.Module], laid: Layout, embeddings: Embedded) -> Iterator[None]:
-    """While this holds, the pass that this thread watches finds these vectors for the batch's tokens."""
+    """While this holds, the pass that this thread watches finds these vectors for the batch's tokens.
+
+    A pass may end early, when whoever watches has seen `Enough`.
+    """
     watch, times = WATCH.get(), list[int]()
 
     def found(_: nn.Module, args: Any, output: Tensor) -> Tensor | None:
@@ -103,7 +106,8 @@ def looked_up(tables: Sequence[nn.Module], laid: Layout, embeddings: Embedded) -
 
     hooks = [table.register_forward_hook(found) for table in tables]
     try:
-        yield
+        with suppress(Enough):
+            yield
         if not times:
             raise Refusal(
                 "the vectors of words",

@@ -17,8 +17,9 @@ from torch import Tensor
 
 from attentest.corpus.example import Example
 from attentest.foreign.causal import ask_likeliest, drawn_anew
-from attentest.foreign.editing import Call, watching
+from attentest.foreign.editing import Call, Enough, watching
 from attentest.foreign.foreign_model import AbstractForeignModel, Variants
+from attentest.foreign.layer_rows import every_row
 from attentest.foreign.placement import is_spread, rounding
 from attentest.foreign.position import Above, OnePosition, roads_to_try
 from attentest.foreign.probe import counted, longest_text, probe_of, single_look_up, tables_of
@@ -92,13 +93,13 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
                 heads = self.read(probe).kept["row"].shape[1]
                 self.head = counted("head", head, heads, family(model))
         self.road = self._settled(probe)
-        room = Room(longest_text(model, tokenizer), self.written.places)
         self._capabilities = Capabilities(
             attention=self.in_words(ROW),
             kind=None if self.written.prompted else TRANSFORMER,  # error rates are known of classifiers
             layered=self,
-            room=room,
+            room=Room(longest_text(model, tokenizer), self.written.places),
             notes=tuple(notes),
+            every_row=every_row(self),
         )
 
     @property
@@ -238,17 +239,16 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         frame = self.frames[batch.query is not None]
         return (frame.opened() if self.special_tokens else frame).lay_out(batch)
 
-    def _pass(
-        self, laid: Layout, embeddings: Embedded, deciding: Tensor
-    ) -> tuple[Tensor, Any, Any, Above | None]:
+    def _pass(self, laid: Layout, embeddings: Embedded, deciding: Tensor) -> tuple[Tensor, Any, Any, Any]:
         """The deciding row, the states before its layer, the values it weighs, and what layers above see."""
-        number, kept, above = self.proof.layers[self.layer], list[Call](), list[Call]()
+        number, seen = self.proof.layers[self.layer], list[Call]()
+        last = len(self.proof.paths) - 1 if isinstance(self.road, OnePosition) else number
 
         def keep(call: Call) -> None:
-            if call.number == number:
-                kept.append(call)
-            elif call.number > number and isinstance(self.road, OnePosition):
-                above.append(call)
+            if call.number >= number:
+                seen.append(call)
+            if call.number == last:
+                raise Enough
 
         stack = None if isinstance(self.road, Whole) else stack_of(self.transformer, self.proof.paths[number])
         with (
@@ -257,13 +257,13 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
             overheard(self.transformer, stack, self.layer) as states,
         ):
             self.transformer(**inputs_of(self.transformer, laid, typed=self.typed))
-        self.proof.check(watch)
-        maps, carried = kept[0].weights, kept[0].values
+        self.proof.check(watch, last + 1)
+        maps, carried = seen[0].weights, seen[0].values
         if carried is not None:
             carried = carried.repeat_interleave(maps.shape[1] // carried.shape[1], dim=1).to(self.device)
         row = mean_row(maps, laid.present) if self.averages else row_at(maps, deciding)
         row = at_least_single(row).to(self.device)
-        return row, states[0].to(self.device) if states else None, carried, Above.of(above, deciding)
+        return row, states[0].to(self.device) if states else None, carried, Above.of(seen[1:], deciding)
 
     @torch.no_grad()
     def _settled(self, probe: Batch) -> AbstractRoad:

@@ -26,7 +26,6 @@ from attentest.foreign.rows import Portions
 from attentest.foreign.transformer import TransformerModel
 from attentest.foreign.words import ALL_NAMES, NAMES, RECEIVED, ROW, THROUGH_LAYERS
 from attentest.model.batch import AbstractSplit, Batch
-from attentest.model.constructions import TRANSFORMER
 from attentest.model.seam import AnsweredBy, Capabilities, Model, Reading
 from attentest.refusal import Refusal
 
@@ -82,8 +81,7 @@ class HeadsTogether(AbstractTransformerView):
     @property
     def capabilities(self) -> Capabilities:
         """The transformer's row; its layer and head are chosen already."""
-        room = self.inner.capabilities.room
-        return Capabilities(attention=self.inner.in_words(ROW), kind=TRANSFORMER, room=room)
+        return replace(self.inner.capabilities, layered=None)
 
     def of(self, inner: TransformerModel) -> HeadsTogether:
         """The mean over the heads of another transformer."""
@@ -126,8 +124,13 @@ class Mapped(AbstractTransformerView):
     def capabilities(self) -> Capabilities:
         """The map can be ranked, and not be given."""
         answered_by = AnsweredBy(self.inner, self.own, self.refusal)
-        room = self.inner.capabilities.room
-        return Capabilities(attention=self.inner.in_words(self.kind), answered_by=answered_by, room=room)
+        return replace(
+            self.inner.capabilities,
+            attention=self.inner.in_words(self.kind),
+            kind=None,
+            answered_by=answered_by,
+            layered=None,
+        )
 
     def of(self, inner: TransformerModel) -> Mapped:
         """The same map of another transformer."""

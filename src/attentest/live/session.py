@@ -1,29 +1,40 @@
-"""A model of the store and the texts that somebody types: they become tokens as those of its corpus did."""
+"""A model and the texts that somebody types: they become tokens as those of its corpus did."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from itertools import groupby
 from typing import final
 
-import torch
-
+from attentest.auditing.subject import audited_subject, on_the_bench
 from attentest.bench.subjects import load_model
 from attentest.corpus.document import Document
-from attentest.corpus.example import Example
-from attentest.corpus.preparation import Preparation, prepare_one
-from attentest.model.batch import Batch, IndexedSplit, sentence_numbers
-from attentest.model.networks.hierarchy import Hierarchical
-from attentest.model.seam import Network, Reading, network_of
+from attentest.corpus.example import UNLABELLED, Example
+from attentest.corpus.preparation import Preparation, as_given, prepare_one
+from attentest.inspection.measure import ReadText
+from attentest.model.seam import Model, network_of
 from attentest.refusal import Refusal
 from attentest.store.store import Store
 
 LONGEST = 2_000  # tokens: the exact adversary compares all pairs of them
 READINGS = 16  # of each model, the texts that were read last
+PLACES = 64  # rows of a transformer that stay ready
+
+Place = tuple[int, int | None]  # a layer, and a head or the mean over heads
+
+
+@final
+@dataclass(frozen=True)
+class Typed:
+    """What was typed, and which row of a transformer is to be looked at; None is the model's own."""
+
+    text: str
+    query: str | None = None
+    place: Place | None = None
 
 
 @final
@@ -31,68 +42,88 @@ READINGS = 16  # of each model, the texts that were read last
 class LoadedModel:
     """One model in memory. Its lock is held while it works: gradients change flags of its parameters."""
 
-    store: Store
-    key: str
+    load: Callable[[], Model]
+    prepared: Callable[[Document], Example]
+    note: Callable[[], str] = lambda: ""  # what a reader must know of how texts are prepared
     lock: threading.Lock = field(default_factory=threading.Lock)
-    readings: OrderedDict[tuple[str, str | None], Reading] = field(default_factory=OrderedDict)
+    readings: OrderedDict[Typed, ReadText] = field(default_factory=OrderedDict)
+    rows: OrderedDict[Place | None, Model] = field(default_factory=OrderedDict)
 
     @cached_property
-    def model(self) -> Network:
+    def model(self) -> Model:
         """The model, loaded when it is first asked."""
-        return network_of(load_model(self.store, self.key, "cpu"), "texts that are typed")
+        return self.load()
 
-    @cached_property
-    def preparation(self) -> Preparation | None:
-        """How the texts of its corpus became tokens; None where the store does not hold the corpus."""
-        corpus = self.store.cell(self.key).inputs["corpus"]
-        if not self.store.holds(corpus, "corpus.json"):
-            return None
-        record = json.loads(self.store.read(corpus, "corpus.json"))["preparation"]
-        known = {each.name for each in fields(Preparation)}
-        # Somebody who types a text wants it read, however long the texts of the corpus had to be.
-        any_length = {"longer_than": None, "shorter_than": None}
-        return Preparation(**{name: value for name, value in record.items() if name in known} | any_length)
+    def at(self, place: Place | None) -> Model:
+        """The model with one weight a unit: its own attention, or the row at another place."""
+        if place not in self.rows:
+            self.rows[place] = on_the_bench(self.model if place is None else self._placed(*place))
+            while len(self.rows) > PLACES:
+                self.rows.popitem(last=False)
+        return self.rows[place]
 
-    def example(self, text: str, query: str | None) -> Example:
+    def _placed(self, layer: int, head: int | None) -> Model:
+        layered = self.model.capabilities.layered
+        if layered is None:
+            raise Refusal(
+                f"layer {layer}",
+                got="a model with one attention",
+                needs="a transformer, of which a layer and a head can be chosen",
+                way_out="Leave layer and head out.",
+            )
+        return layered.placed(layer, head)
+
+    def example(self, typed: Typed) -> Example:
         """The text as its corpus would have it; refused where the model could not read it."""
-        _check_query(self.model, query)
-        _check_words("the text", text)
-        if query is not None:
-            _check_words("the query", query)
-        document = Document(id="typed", text=text, query=query, label=self.model.labels[0])
-        example = prepare_one(document, self.preparation or Preparation())
+        _check_words("the text", typed.text)
+        if typed.query is not None:
+            _check_words("the query", typed.query)
+        example = self.prepared(Document(id="typed", text=typed.text, query=typed.query, label=UNLABELLED))
         _check_length("the text", len(example.tokens))
         _check_length("the query", len(example.query or ()))
         return example
 
-    def batch(self, example: Example) -> Batch:
-        """The text alone."""
-        return IndexedSplit([example], self.model.vocabulary, self.model.labels).batch([0])
-
-    def reading(self, text: str, query: str | None) -> Reading:
+    def read(self, typed: Typed) -> ReadText:
         """The text as it was read last; somebody who drags a weight asks about one text many times."""
-        found = self.readings.get((text, query))
+        found = self.readings.get(typed)
         if found is None:
-            with torch.no_grad():
-                found = self.model.read(self.batch(self.example(text, query)))
-            self.remember(text, query, found)
-        return found
-
-    def remember(self, text: str, query: str | None, reading: Reading) -> None:
-        """Keep the reading, and forget the oldest."""
-        self.readings[text, query] = reading
-        self.readings.move_to_end((text, query))
+            bench = self.at(typed.place)
+            found = ReadText.of(bench, audited_subject(bench, [self.example(typed)]).texts)
+        self.readings[typed] = found
+        self.readings.move_to_end(typed)
         while len(self.readings) > READINGS:
             self.readings.popitem(last=False)
+        return found
 
 
-def units_of(model: Network, example: Example) -> list[list[int]]:
-    """The places of the words that each unit of attention is made of."""
-    places = list(range(len(example.tokens)))
-    if isinstance(model.encoder, Hierarchical):
-        numbers = sentence_numbers(example)
-        return [list(group) for _, group in groupby(places, key=lambda place: numbers[place])]
-    return [places] if model.attention is None else [[place] for place in places]
+def stored_model(store: Store, key: str) -> LoadedModel:
+    """A model of a store, whose texts are prepared as those of its corpus were."""
+    return LoadedModel(
+        lambda: network_of(load_model(store, key, "cpu"), "texts that are typed"),
+        lambda document: prepare_one(document, _preparation(store, key) or Preparation()),
+        lambda: "" if _preparation(store, key) else NO_CORPUS,
+    )
+
+
+def held_model(model: Model) -> LoadedModel:
+    """A model that was loaded from elsewhere: it reads what is typed as an audit has it read."""
+    as_typed = Preparation(keep_sentences=True, lower=False)
+    return LoadedModel(lambda: model, lambda document: as_given(document, as_typed))
+
+
+NO_CORPUS = "The store does not hold the corpus; the text was split into words in the usual way."
+
+
+def _preparation(store: Store, key: str) -> Preparation | None:
+    """How the texts of its corpus became tokens; None where the store does not hold the corpus."""
+    corpus = store.cell(key).inputs["corpus"]
+    if not store.holds(corpus, "corpus.json"):
+        return None
+    record = json.loads(store.read(corpus, "corpus.json"))["preparation"]
+    known = {each.name for each in fields(Preparation)}
+    # Somebody who types a text wants it read, however long the texts of the corpus had to be.
+    any_length = {"longer_than": None, "shorter_than": None}
+    return Preparation(**{name: value for name, value in record.items() if name in known} | any_length)
 
 
 def _check_words(what: str, words: str) -> None:
@@ -108,17 +139,3 @@ def _check_length(what: str, tokens: int) -> None:
             needs=f"at most {LONGEST:,}",
             way_out="Take a part of it, or put it into a corpus and run a study.",
         )
-
-
-def _check_query(model: Network, query: str | None) -> None:
-    if (query is not None) == (model.query_encoder is not None):
-        return
-    asked = model.query_encoder is not None
-    raise Refusal(
-        "the query",
-        got="none" if asked else "one",
-        needs="a question, as the model was trained with"
-        if asked
-        else "none: this model answers no question",
-        way_out="Type one." if asked else "Leave it out.",
-    )

@@ -218,6 +218,16 @@ class Room:
 
 
 @final
+@dataclass(frozen=True, eq=False)
+class EveryRow:
+    """The rows of all layers and heads, and which of them is looked at; head None is the mean over heads."""
+
+    rows: Callable[[Batch], Float[Tensor, "layer batch head unit"]]
+    layer: int
+    head: int | None
+
+
+@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Capabilities:
     """What can be asked of one model and not of another, as data."""
@@ -226,6 +236,7 @@ class Capabilities:
     kind: str | None = None  # the kind of model that error rates are known for
     answered_by: AnsweredBy | None = None
     layered: LayeredModel | None = None  # whose layer and head can be chosen
+    every_row: EveryRow | None = None  # of a transformer, whatever is made of them
     room: Room | None = None  # for texts, where a model has positions for so many tokens only
     notes: tuple[str, ...] = ()  # what a reader of results must know of the model, in sentences
 

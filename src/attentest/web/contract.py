@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Protocol, final, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, final, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -15,6 +15,8 @@ Key = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Text = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Shares = list[float | None]
+Row = Annotated[int, Field(ge=-1000, le=1000)]
+Explainer = Literal["integrated-gradients", "shapley", "lime"]
 
 
 class _Said(BaseModel):
@@ -33,6 +35,11 @@ class ReadQuestion(_Said):
     epsilon: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = Field(
         default=None, description="how much the adversary may change the output; 0.01, with a query 0.05"
     )
+    layer: Row | None = Field(default=None, description="of a transformer; without it the model's own")
+    head: Row | None = Field(default=None, description="of that layer; without it the mean over heads")
+    importances: list[Explainer] = Field(
+        default=[], description="further ones; gradient and leave-one-out are always there", max_length=3
+    )
 
 
 @final
@@ -44,6 +51,8 @@ class DecideQuestion(_Said):
     query: Text | None = None
     weights: Annotated[list[Share], Field(max_length=10_000)]
     renormalise: bool = Field(description="divide the weights by their sum; otherwise they are used as given")
+    layer: Row | None = None
+    head: Row | None = None
 
 
 @final
@@ -63,6 +72,39 @@ class Adversary(_Said):
     output_change: float | None = Field(description="total variation")
     exact: bool = Field(description="whether the divergence is the proven maximum")
     bound: float | None = Field(description="no attention within epsilon diverges more")
+    null: float | None = Field(description="the same maximum for permuted attention; null unless exact")
+
+
+@final
+class Importance(_Said):
+    """One number a unit: positive speaks for the predicted class, negative against it."""
+
+    scores: Shares
+    label: str = Field(description="the class that it speaks for")
+    convergence_delta: float | None = Field(
+        description="the sum of the scores less what they should add up to; null if nothing"
+    )
+
+
+@final
+class Permuted(_Said):
+    """The total variation of the output under random orders of the attention weights."""
+
+    median_change: float
+    low: float = Field(description="the central 95 % of the changes, from here")
+    high: float = Field(description="to here")
+    flips: float = Field(description="the share of orders under which another class is predicted")
+
+
+@final
+class SmallestFlip(_Said):
+    """The fewest units without whose weight another class is predicted."""
+
+    indices: list[int]
+    words: list[str]
+    label: str
+    probability: float
+    exact: bool = Field(description="whether no smaller set does; else it is the best that was found")
 
 
 @final
@@ -76,10 +118,19 @@ class ReadAnswer(_Said):
     units: list[str] = Field(description="what attention weighs: words, sentences, or the whole text")
     known: list[bool] = Field(description="whether all words of the unit are in the model's vocabulary")
     weights: Shares
+    attention_of: str = Field(description="which attention it is, in words")
     gradient: Shares = Field(description="|gradient x input|, with attention held")
     leave_one_out: Shares | None = Field(description="total variation of the output without the unit")
     epsilon: float
+    importances: dict[str, Importance] = Field(description="with their signs, by name")
     adversary: Adversary | None
+    permuted: Permuted | None
+    smallest_flip: SmallestFlip | None
+    heads: list[list[Shares]] | None = Field(
+        description="weights by layer and head; null if none, or too many"
+    )
+    layer: int | None = Field(description="the layer whose row the weights are; null if there is no choice")
+    head: int | None = Field(description="its head; null is the mean over heads")
     notes: list[str] = Field(description="what a reader should know, in sentences")
     seconds: float
 
@@ -99,9 +150,10 @@ class DecideAnswer(_Said):
 
 @final
 class Model(_Said):
-    """A model of the store with its weights."""
+    """A model of the store with its weights, or one that was given when the server was started."""
 
     key: Key
+    name: str = Field(default="", description="of one that was given: its folder or name")
     corpus: str
     encoder: str
     attention: str
@@ -110,7 +162,8 @@ class Model(_Said):
     kind: str = Field(description="trained, untrained, shuffled labels, or what else was done to it")
     trained_on: str = Field(description="cpu, cuda, or a GPU before keys said so; empty where untrained")
     labels: list[str]
-    has_query: bool
+    has_query: bool = Field(description="whether it needs a second text")
+    takes_query: bool = Field(default=False, description="whether it takes a second text, but needs none")
     unreadable: str = Field(description="why it cannot read typed texts; empty where it can")
 
 
@@ -156,12 +209,30 @@ class ErrorAnswer(_Said):
 class Reader(Protocol):
     """Whoever runs the models; the server only knows that it can be asked."""
 
-    def read(self, *, model: str, text: str, query: str | None, epsilon: float | None) -> dict[str, Any]:
+    def read(
+        self,
+        *,
+        model: str,
+        text: str,
+        query: str | None,
+        epsilon: float | None,
+        layer: int | None = None,
+        head: int | None = None,
+        importances: Sequence[str] = (),
+    ) -> dict[str, Any]:
         """One text as a model reads it."""
         ...
 
     def decide(
-        self, *, model: str, text: str, query: str | None, weights: Sequence[float], renormalise: bool
+        self,
+        *,
+        model: str,
+        text: str,
+        query: str | None,
+        weights: Sequence[float],
+        renormalise: bool,
+        layer: int | None = None,
+        head: int | None = None,
     ) -> dict[str, Any]:
         """The decision under given weights."""
         ...

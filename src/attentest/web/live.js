@@ -8,13 +8,15 @@ const MANY = 6; // answers that are shown; a question may have hundreds
 let models = []; // what the server offers
 let said = null; // its answer to the last reading
 let asked = null; // and the question that was answered
+let row = {}; // the layer and head that were chosen; none are the model's own
+let further = new Set(); // importances that take longer and were asked for
 
 // --- small things
 
 function number(value) {
   if (value === null || value === undefined) return "–";
   const digits = value !== 0 && Math.abs(value) < 0.001 ? value.toExponential(1) : value.toFixed(3);
-  return digits.replace("-", "−");
+  return digits.replaceAll("-", "−");
 }
 
 // Signs that steer a terminal or the direction of writing are shown as what they are: not text.
@@ -54,6 +56,7 @@ async function ask(path, question) {
 const chosen = () => models.find((model) => model.key === at("model").value);
 
 function nameOf(model) {
+  if (model.name) return `${clean(model.name)} (${model.key.slice(0, 12)})`;
   const kind = model.kind === "trained" ? "" : `, ${model.kind}`;
   const projection = model.projection === "softmax" ? "" : `, ${model.projection}`;
   const place = ["", "cpu"].includes(model.trained_on) ? "" : `, trained on ${model.trained_on}`;
@@ -64,13 +67,20 @@ function offer(answer) {
   models = answer.models;
   const groups = new Map();
   for (const model of models) {
-    if (!groups.has(model.corpus)) groups.set(model.corpus, element("optgroup", { label: clean(model.corpus) }));
+    const group = model.name ? "given to this server" : clean(model.corpus);
+    if (!groups.has(group)) groups.set(group, []);
     const title = model.unreadable;
-    groups.get(model.corpus).append(
-      element("option", { value: model.key, textContent: nameOf(model), disabled: title !== "", title })
-    );
+    const about = { value: model.key, textContent: nameOf(model), disabled: title !== "", title };
+    groups.get(group).push(about);
   }
-  at("model").replaceChildren(...groups.values());
+  const options = () =>
+    [...groups].map(([label, all]) =>
+      element("optgroup", { label }, ...all.map((about) => element("option", about)))
+    );
+  at("model").replaceChildren(...options());
+  at("other").replaceChildren(element("option", { value: "", textContent: "no other model" }), ...options());
+  const given = models.filter((model) => model.name);
+  if (given.length > 1) at("other").value = given[1].key;
   const nobody = models.length ? "" : "This store holds no model with its weights. Make one: attentest train CORPUS.";
   at("absent").textContent = answer.why || nobody;
   at("absent").hidden = !at("absent").textContent;
@@ -79,14 +89,21 @@ function offer(answer) {
 
 function suit() {
   const model = chosen();
-  at("query-field").hidden = !(model && model.has_query);
+  at("query-field").hidden = !(model && (model.has_query || model.takes_query));
+  at("example").hidden = Boolean(model && model.name);
+  at("query-label").textContent = model && model.takes_query ? "Second text, if there is one" : "Question";
   at("query").required = Boolean(model && model.has_query);
 }
 
 function question() {
   const model = chosen();
-  const question = { model: model.key, text: at("text").value };
-  if (model.has_query) question.query = at("query").value;
+  return { ...about(model, at("text").value), ...row };
+}
+
+// The text, and the second one where the model takes one.
+function about(model, text) {
+  const question = { model: model.key, text };
+  if (model.has_query || (model.takes_query && at("query").value)) question.query = at("query").value;
   return question;
 }
 
@@ -102,6 +119,8 @@ function recall() {
   if (model) at("model").value = model.key;
   at("text").value = held.get("text") || "";
   at("query").value = held.get("query") || "";
+  row = {};
+  for (const place of ["layer", "head"]) if (held.has(place)) row[place] = Number(held.get(place));
   suit();
   return Boolean(model && at("text").value);
 }
@@ -110,13 +129,16 @@ async function read() {
   const begun = performance.now();
   tell("Reading …");
   asked = question();
-  said = await ask("api/read", asked);
+  const wanted = at("other").value;
+  const beside = wanted && wanted !== asked.model ? models.find((model) => model.key === wanted) : null;
+  said = await ask("api/read", { ...asked, importances: [...further] });
   remember(asked);
   weights = said.weights.map((weight) => weight ?? 0);
   at("result").hidden = false;
   show();
   const all = (performance.now() - begun) / 1000;
   tell(`The model says ${clean(said.predicted)}.`);
+  await readBeside(beside);
   at("timing").textContent = `Read, explained and attacked in ${number(said.seconds)} s; on this page after ${number(all)} s.`;
 }
 
@@ -141,7 +163,12 @@ function show() {
   for (const button of at("presets").querySelectorAll("button")) {
     button.disabled = shares(button.dataset.weights) === null;
   }
-  showPanels();
+  showPanels(said, at("panels"));
+  showFacts(said, at("facts"));
+  showHeads();
+  for (const button of at("further").querySelectorAll("button")) {
+    button.disabled = button.dataset.importance in said.importances;
+  }
   if (at("numbers").open) showNumbers();
   showWeights();
   decide();
@@ -166,50 +193,9 @@ function fill(cell, chance, most) {
   cell.classList.toggle("said", most);
 }
 
-const VIEWS = [
-  ["attention", "weights", () => "the model's own"],
-  ["strongest adversary", "adversary", () => toldAdversary(said.adversary)],
-  ["gradient × input", "gradient", () => "how far the output moves with the word's vector"],
-  ["leave-one-out", "leave_one_out", () => "how far the output moves without the word"],
-];
-
-const numbersOf = (name) => (name === "adversary" ? said.adversary && said.adversary.weights : said[name]);
-
-function toldAdversary(adversary) {
-  if (!adversary) return "none; see above";
-  const proof = adversary.exact ? "no attention is further" : `none is further than ${number(adversary.bound)}`;
-  return `JSD ${number(adversary.divergence)} at an output change of ${number(adversary.output_change)}; ${proof}`;
-}
-
-function showPanels() {
-  const largest = (name) => Math.max(0, ...(numbersOf(name) || []).map((value) => value ?? 0));
-  const shared = Math.max(largest("weights"), largest("adversary"));
-  at("panels").replaceChildren(
-    ...VIEWS.map(([title, name, told]) => {
-      const top = name === "weights" || name === "adversary" ? shared : largest(name);
-      const values = numbersOf(name);
-      const strip = element("p", { className: "strip", tabIndex: 0 });
-      strip.setAttribute("aria-label", title);
-      if (values) said.units.forEach((words, place) => strip.append(token(words, values[place], top), " "));
-      else strip.append("not looked for");
-      const scale = values ? `; warmest ${number(top)}` : "";
-      const caption = element("small", { textContent: told() + scale });
-      return element("figure", {}, element("figcaption", {}, element("strong", { textContent: title }), caption), strip);
-    })
-  );
-}
-
-function token(words, value, top) {
-  const made = element("bdi", { className: "token", textContent: clean(words), title: number(value) });
-  if (value === null) made.classList.add("undefined");
-  const share = value === null || !(top > 0) ? 0 : value / top;
-  made.style.setProperty("--share", share.toFixed(3));
-  made.classList.toggle("hot", share > 0.66);
-  return made;
-}
-
 function showNumbers() {
-  const columns = [...["weights", "gradient", "leave_one_out", "adversary"].map(numbersOf), weights];
+  const scores = (name) => said.importances[name] && said.importances[name].scores;
+  const columns = [said.weights, scores("gradient"), scores("leave-one-out"), numbersOf("adversary"), weights];
   at("rows").replaceChildren(
     ...said.units.map((words, place) => {
       const cells = columns.map((column) =>
@@ -238,12 +224,28 @@ at("ask").addEventListener("submit", (event) => {
   attempt(read);
 });
 at("example").addEventListener("click", () => attempt(example));
-at("model").addEventListener("change", suit);
+at("model").addEventListener("change", () => {
+  row = {};
+  suit();
+});
+at("further").addEventListener("click", (event) => {
+  const name = event.target.dataset.importance;
+  if (!name) return;
+  further.add(name);
+  attempt(read);
+});
 at("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) at("ask").requestSubmit();
 });
 at("numbers").addEventListener("toggle", () => {
   if (at("numbers").open && said) showNumbers();
+});
+// While somebody types, the text is read again whenever the hand rests.
+let resting = 0;
+at("ask").addEventListener("input", (event) => {
+  clearTimeout(resting);
+  if (!at("typing").checked || !["text", "query"].includes(event.target.id)) return;
+  resting = setTimeout(() => at("text").value.trim() && !at("read").disabled && attempt(read), 400);
 });
 addEventListener("hashchange", () => {
   if (recall()) attempt(read);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, final
 
@@ -28,24 +28,23 @@ OMITS = "Some words were cut out of all its texts beforehand, which is not done 
 class Shelf:
     """What a store has to offer. Cells never change, so what was read of one is kept."""
 
-    def __init__(self, store: Store, private: Collection[str] = ()) -> None:
-        self.store, self.private = store, frozenset(private)
+    def __init__(self, store: Store, private: Collection[str] = (), held: Sequence[Model] = ()) -> None:
+        self.store, self.private, self.held = store, frozenset(private), tuple(held)
         self._seen: dict[str, Cell | None] = {}
         self._provenance = Provenance.of(store)
         self._lock = threading.Lock()
         self._texts = lru_cache(maxsize=4)(self._read_texts)
 
     def models(self) -> list[Model]:
-        """Every model whose weights are here: by corpus, and the trained ones first."""
+        """Those that were given, then every model whose weights are here: by corpus, trained ones first."""
         with self._lock:
             for key in self.store.done():
                 if key not in self._seen and KEY.fullmatch(key):
                     self._seen[key] = self._cell(key)
             cells = [(key, cell) for key, cell in self._seen.items() if cell is not None]
         models = [(key, cell) for key, cell in cells if cell.stage == "model"]
-        return sorted(
-            (self._model(*each) for each in models if self.store.holds(each[0], WEIGHTS)), key=_order
-        )
+        here = (self._model(*each) for each in models if self.store.holds(each[0], WEIGHTS))
+        return [*self.held, *sorted(here, key=_order)]
 
     def has_findings(self) -> bool:
         """Whether a report can be made of the store."""
@@ -91,6 +90,8 @@ class Shelf:
         model = next((model for model in self.models() if model.key == key), None)
         if model is None:
             raise _nothing(f"model {short(key)}", "no such model with its weights", "a model of /api/models")
+        if model in self.held:
+            raise _nothing(f"model {model.name}", "no corpus of its own", "a model of the store")
         if model.corpus in self.private:
             raise _nothing(
                 f"corpus {model.corpus}", "texts that need credentials", "--include-text, to show them here"

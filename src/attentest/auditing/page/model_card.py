@@ -63,8 +63,9 @@ def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
 def _rates(rates: Mapping[str, Any] | None) -> str:
     if rates is None:
         return "not known for this kind of model"
-    wrong = f"supported in at most {share(rates['false_support'])} of audits where it is false"
-    right = f"in at least {share(rates['power'])} where it is true"
+    false, true = rates["false_support"], rates["power"]
+    wrong = f"supported in {f'at most {share(false)} of audits' if false else 'no audit'} where it is false"
+    right = f"in {f'at least {share(true)} of audits' if true < 1 else 'every audit'} where it is true"
     known = [said for said, models in ((wrong, rates["no"]), (right, rates["yes"])) if models]
     return f"{', and '.join(known)} ({rates['audits']} audits of each model)"
 

@@ -7,6 +7,18 @@ from torch import Tensor
 from attentest.refusal import Refusal
 
 
+def affine_parts(what: str, values: Tensor | None, bias: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The values and the bias of a reading; refused where its decision is not affine, so that it has none."""
+    if values is None or bias is None:
+        raise Refusal(
+            what,
+            got="no values or no bias: the model's decision is not affine in its attention weights",
+            needs="logits = weights @ values + bias, as models trained here with an affine decoder have it",
+            way_out="Search instead: PublishedSearch().run(model, reading, rng=rng), or attentest.inspect.",
+        )
+    return values, bias
+
+
 def check_affine(
     what: str, weights: Tensor, values: Tensor, bias: Tensor, mask: Tensor, answers: Tensor | None
 ) -> None:

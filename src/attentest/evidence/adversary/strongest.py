@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attentest.evidence.adversary.affine import check_affine
+from attentest.evidence.adversary.affine import affine_parts, check_affine
 from attentest.evidence.adversary.polytopes import furthest_found
 from attentest.evidence.adversary.slab import Line, furthest, line_up, slab
 from attentest.model.divergence import attainable, jensen_shannon, total_variation
@@ -66,8 +66,8 @@ class Texts(NamedTuple):
 
 def strongest_adversary(
     weights: AnyFloat,
-    values: AnyFloat,
-    bias: AnyFloat,
+    values: AnyFloat | None,
+    bias: AnyFloat | None,
     mask: AnyBool,
     epsilon: float | int,
     *,
@@ -86,8 +86,8 @@ def strongest_adversary(
 
 def epsilon_curve(
     weights: AnyFloat,
-    values: AnyFloat,
-    bias: AnyFloat,
+    values: AnyFloat | None,
+    bias: AnyFloat | None,
     mask: AnyBool,
     epsilons: Sequence[float | int],
     answers: AnyBool | None = None,
@@ -154,7 +154,10 @@ def _contrast(
     return (logits[:, :, 1] - logits[:, :, 0]) * answers.all(1, keepdim=True)
 
 
-def _texts(weights: Tensor, values: Tensor, bias: Tensor, mask: Tensor, answers: Tensor | None) -> Texts:
+def _texts(
+    weights: Tensor, values: Tensor | None, bias: Tensor | None, mask: Tensor, answers: Tensor | None
+) -> Texts:
+    values, bias = affine_parts("the strongest adversary", values, bias)
     check_affine("the strongest adversary", weights, values, bias, mask, answers)
     if answers is None:
         answers = torch.ones(len(values), values.shape[2], dtype=torch.bool, device=values.device)

@@ -20,6 +20,7 @@ from attentest.evidence.erasure import convolutional as erasure_convolutional
 from attentest.evidence.erasure import recurrent as erasure_recurrent
 from attentest.evidence.erasure import tokenwise as erasure_tokenwise
 from attentest.evidence.erasure import whole as erasure_whole
+from attentest.evidence.erasure.known import KnownParts
 from attentest.evidence.erasure.remainder import AbstractRemainder
 from attentest.evidence.importances.given_attention import GivenAttention
 from attentest.model.batch import buckets
@@ -39,6 +40,7 @@ class LeftOut:
     """The output change by unit left out, and the road that found it."""
 
     change: Float[Tensor, "batch unit"]  # 0 on padding; NaN where a text has one unit
+    fall: Float[Tensor, "batch unit"]  # of the predicted class's probability: positive speaks for it
     road: str
     under: Float[Tensor, "batch draw unit"] | None = None  # the same under each attention that was given
 
@@ -65,16 +67,18 @@ def leave_one_out(
     *,
     given: GivenAttention | None = None,
     road: str | None = None,
+    known: KnownParts | None = None,
 ) -> LeftOut:
     """The total variation between each text's output and its output without each of its units.
 
     `reading` is one without noise. A text of one unit is NaN: nothing would be left to read. Under a `given`
     attention the remaining units keep their given scores, which are projected again over them (13.9), and the
-    change is from the output under the same attention of the whole text.
+    change is from the output under the same attention of the whole text. What is answered is `known` after.
     """
     name = _checked(model, road)
     own = distribution(model.decide(reading))
-    change = own.new_zeros(reading.mask.shape)
+    change, fall = own.new_zeros(reading.mask.shape), own.new_zeros(reading.mask.shape)
+    best = own.argmax(-1)
     under, of_given = None, None
     if given is not None:
         of_given = distribution(model.decide(reading, given.weights))
@@ -82,13 +86,19 @@ def leave_one_out(
     for texts, lefts in _plan(model, reading, ROADS[name]):
         some, columns = selected(reading, texts), slice(lefts.start, lefts.stop)
         remainder = ROADS[name].remainder(model, some, lefts)
-        change[texts, columns] = total_variation(distribution(remainder.own()), own[texts][:, None])
+        logits = remainder.own()
+        if known is not None:
+            known.add_without(some, lefts, logits)
+        left = distribution(logits)
+        change[texts, columns] = total_variation(left, own[texts][:, None])
+        said = best[texts][:, None, None].expand(-1, left.shape[1], 1)
+        fall[texts, columns] = own[texts, best[texts]][:, None] - left.gather(2, said)[..., 0]
         if given is not None and of_given is not None and under is not None:
             units = some.mask.shape[1]
             logits = remainder.under(given.weights[texts][..., :units], given.scores[texts][..., :units])
             under[texts, :, columns] = total_variation(distribution(logits), of_given[texts][:, :, None])
-    change = _defined(change, reading.mask)
-    return LeftOut(change, name, None if under is None else _defined(under, reading.mask[:, None]))
+    change, fall = _defined(change, reading.mask), _defined(fall, reading.mask)
+    return LeftOut(change, fall, name, None if under is None else _defined(under, reading.mask[:, None]))
 
 
 def _defined(change: Float[Tensor, "batch *draw unit"], mask: Tensor) -> Float[Tensor, "batch *draw unit"]:

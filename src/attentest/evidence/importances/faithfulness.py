@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attentest.evidence.erasure.known import KnownParts
 from attentest.evidence.importances.presence import answers_to_parts, explained
 from attentest.evidence.permutation import orders
 from attentest.model.seam import Model, Reading
@@ -47,12 +48,18 @@ class Faithfulness:
 
 
 def faithfulness(
-    model: Model, reading: Reading, scores: Rankings, *, road: str | None = None
+    model: Model,
+    reading: Reading,
+    scores: Rankings,
+    *,
+    road: str | None = None,
+    known: KnownParts | None = None,
 ) -> Faithfulness:
     """Of any number of rankings at once; the largest score is on top, of equals the first in the text."""
     top = on_top(scores, reading.mask)
     both = torch.cat([~top & reading.mask[:, None, None], top], dim=2)
-    found = answers_to_parts(model, reading, both.flatten(1, 2), road=road).unflatten(1, both.shape[1:3])
+    found = answers_to_parts(model, reading, both.flatten(1, 2), road=road, known=known)
+    found = found.unflatten(1, both.shape[1:3])
     about = explained(model, reading)
     fallen = about.probability[:, None, None] - found
     unknown = (scores.isnan() & reading.mask[:, None]).any(2) | (reading.mask.sum(1) < 2)[:, None]

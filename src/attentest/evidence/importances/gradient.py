@@ -31,6 +31,7 @@ class Gradients:
 
     reading: Reading  # of the same pass, without its graph
     times_input: PerUnit  # |sum over dimensions of gradient x input|, attention held: JW-1
+    signed: PerUnit  # the same sum with its sign: positive speaks for the predicted class
     norm_held: PerUnit
     norm_free: PerUnit | None = None
 
@@ -40,12 +41,15 @@ def gradients(model: Model, batch: Batch, *, free: bool = False) -> Gradients:
     with parameters_at_rest(model), torch.enable_grad():
         embeddings = model.embedding(batch.tokens).detach().requires_grad_()
         reading = model.read(batch, embeddings=embeddings)
-        held = _slope(model.decide(reading, reading.weights.detach()), embeddings, again=free)
+        logits = model.decide(reading, reading.weights.detach())
+        held = _slope(logits, embeddings, again=free)
         loose = _slope(model.decide(reading), embeddings) if free else None
     at_rest = reading.detached()
+    times_input = (held * at_rest.embeddings).sum(-1)
     return Gradients(
         reading=at_rest,
-        times_input=per_unit(model, at_rest, (held * at_rest.embeddings).sum(-1).abs()),
+        times_input=per_unit(model, at_rest, times_input.abs()),
+        signed=per_unit(model, at_rest, times_input * _towards_predicted(logits.detach())),
         norm_held=per_unit(model, at_rest, held.norm(dim=-1)),
         norm_free=None if loose is None else per_unit(model, at_rest, loose.norm(dim=-1)),
     )
@@ -59,6 +63,12 @@ def _slope(logits: Logits, embeddings: Embedded, *, again: bool = False) -> Embe
 def likeliest(logits: Logits) -> Float[Tensor, " batch"]:
     """The probability that gradients are of: of class 1 where there is one logit, else of the likeliest."""
     return distribution(logits).amax(-1) if logits.shape[-1] > 1 else torch.sigmoid(logits[:, 0])
+
+
+def _towards_predicted(logits: Logits) -> Float[Tensor, "batch 1"]:
+    """-1 where the gradient is of the class that is not predicted: of one logit, it is always class 1's."""
+    ones = logits.new_ones(len(logits), 1)
+    return ones if logits.shape[-1] > 1 else ones.where(logits > 0, -1.0)
 
 
 @contextmanager

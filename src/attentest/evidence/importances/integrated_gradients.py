@@ -45,12 +45,12 @@ def integrated_gradients(
 def _of_alike_length(model: Model, reading: Reading, steps: int) -> Iterator[Int[Tensor, " some"]]:
     """Texts whose whole way fits into memory together: what stands on padding goes all the way, too."""
     lengths = reading.batch.mask.sum(1).tolist()
-    costs = np.array([steps * _floats(model, length) for length in lengths])
+    costs = np.array([steps * floats_of_a_step(model, length) for length in lengths])
     for group in buckets(costs, len(costs), tokens=erasure.FLOATS):
         yield torch.from_numpy(group).to(reading.mask.device)
 
 
-def _floats(model: Model, tokens: int) -> int:
+def floats_of_a_step(model: Model, tokens: int) -> int:
     """A pass that goes back keeps what it made on the way, some three times what one that does not holds."""
     return 3 * erasure.ROADS["whole"].floats_per_variant(model, tokens)
 
@@ -60,14 +60,14 @@ def _along(model: Model, reading: Reading, steps: int) -> Float[Tensor, "batch t
     nodes, shares = (torch.from_numpy(side / 2) for side in np.polynomial.legendre.leggauss(steps))
     vectors = reading.embeddings.detach()
     slope = torch.zeros_like(vectors)
-    at_once = erasure.FLOATS // (len(vectors) * _floats(model, vectors.shape[1]))
+    at_once = erasure.FLOATS // (len(vectors) * floats_of_a_step(model, vectors.shape[1]))
     for some in torch.arange(steps).split(max(1, at_once)):
-        slopes = _slopes(model, reading, (nodes[some] + 0.5).to(vectors))
+        slopes = slopes_at(model, reading, (nodes[some] + 0.5).to(vectors))
         slope += torch.einsum("s,sbte->bte", shares[some].to(vectors), slopes)
     return (slope * vectors).sum(-1)
 
 
-def _slopes(
+def slopes_at(
     model: Model, reading: Reading, shares: Float[Tensor, " step"]
 ) -> Float[Tensor, "step batch token emb"]:
     """The gradient of the predicted class's probability at these shares of the way, all in one pass."""

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from attentest.model.networks.decoder import distribution
 from attentest.model.seam import Reading
+from attentest.refusal import Refusal
 from attentest.shapes import Logits
 
 
@@ -30,6 +31,17 @@ def overtaken(
     classes = as_classes(logits)
     held = classes.gather(2, own[:, None, None].expand(-1, classes.shape[1], 1))
     return (classes > held).any(-1)
+
+
+def check_one_distribution(what: str, reading: Reading) -> None:
+    """Refuse heads together: what it is to remove an item from several distributions is not defined."""
+    if reading.weights.ndim != 2:
+        raise Refusal(
+            what,
+            got=f"attention of the shape {tuple(reading.weights.shape)}: heads together",
+            needs="one distribution a text: (batch, unit)",
+            way_out="Load the model with one head (head=0), or ask attentest.inspect, which takes the mean.",
+        )
 
 
 def attended(reading: Reading) -> Bool[Tensor, "batch unit"]:

@@ -13,7 +13,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attentest.evidence.removal.decisions import attended, is_defined, overtaken, predicted, without
+from attentest.evidence.removal.decisions import (
+    attended,
+    check_one_distribution,
+    is_defined,
+    overtaken,
+    predicted,
+    without,
+)
 from attentest.evidence.removal.smallest import CHUNK, Leads, leads
 from attentest.model.seam import Model, Reading
 from attentest.refusal import Refusal
@@ -111,6 +118,7 @@ def _first(
 
 
 def _check_orders(reading: Reading, orders: Tensor) -> None:
+    check_one_distribution("orders of removal", reading)
     batch, units = reading.weights.shape
     if orders.shape[::2] != (batch, units) or not orders.shape[1]:
         raise Refusal(

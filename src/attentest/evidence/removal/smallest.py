@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attentest.evidence.adversary.affine import check_affine
+from attentest.evidence.adversary.affine import affine_parts, check_affine
 from attentest.evidence.removal.decisions import as_classes
 
 CHUNK = 4_000_000  # numbers held at once: tens of megabytes, however long a text and many its classes
@@ -51,7 +51,12 @@ class Leads(NamedTuple):
 
 
 def smallest_flip(
-    weights: AnyFloat, values: AnyFloat, bias: AnyFloat, mask: AnyBool, *, answers: AnyBool | None = None
+    weights: AnyFloat,
+    values: AnyFloat | None,
+    bias: AnyFloat | None,
+    mask: AnyBool,
+    *,
+    answers: AnyBool | None = None,
 ) -> SmallestFlip:
     """The smallest set of tokens whose removal, with the rest renormalised, changes the predicted class.
 
@@ -59,6 +64,7 @@ def smallest_flip(
     A flip needs a rival strictly above, at least one token of positive weight stays, and tokens without
     weight are never counted. `answers` marks each text's possible classes.
     """
+    values, bias = affine_parts("the smallest flip", values, bias)
     check_affine("the smallest flip", weights, values, bias, mask, answers)
     at_once = max(1, CHUNK // max(1, values[0].numel() if len(values) else 1))
     found = []

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from attentest.evidence.concordance import count_on
+from attentest.evidence.erasure.known import KnownParts
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.given_attention import AttentionPool, GivenAttention
 from attentest.evidence.importances.gradient import gradients
@@ -52,11 +53,17 @@ class Importances:
     loo_under: np.ndarray | None = None
 
     @classmethod
-    def of(cls, model: Model, batch: Batch, given: GivenAttention | None = None) -> Importances:
+    def of(
+        cls,
+        model: Model,
+        batch: Batch,
+        given: GivenAttention | None = None,
+        known: KnownParts | None = None,
+    ) -> Importances:
         """All of them, from one reading."""
         found = gradients(model, batch, free=True)
         reading = found.reading
-        loo = leave_one_out(model, reading, given=given)
+        loo = leave_one_out(model, reading, given=given, known=known)
         assert found.norm_free is not None
         if reading.weights.ndim == 3:  # the mean over heads
             mean = reading.weights.mean(1)
@@ -123,7 +130,7 @@ class Importance(AbstractBesideControls):
         for rows in buckets(subject.texts.lengths, subject.texts.at_once or TEXTS, tokens=TOKENS):
             batch = subject.texts.batch(rows).to(model.device)
             given = self._given(model, pool, batch, rows, rng)
-            own = Importances.of(model, batch, given)
+            own = Importances.of(model, batch, given, subject.known)
             columns = agreement(own, k) | self._nulls(own, given) | self.traded(model, own, rng)
             for place, row in enumerate(common_columns(subject, rows, own.reading)):
                 yield {
