@@ -37,6 +37,7 @@ from benchmarks import (
     hugging_face,
     influence,
     information,
+    large_store,
     live,
     memory,
     nulls,
@@ -275,6 +276,12 @@ def main() -> None:
             f"| {name} | {paint:,.0f} | {full:,.0f} | {size:.2f} |"
             for name, paint, full, size in gallery.rows()
         ),
+        "",
+        f"## A store of {large_store.CELLS:,} small cells, a process for each row",
+        "",
+        "| what | seconds | at its peak, MB |",
+        "| --- | ---: | ---: |",
+        *(f"| {name} | {took:,.1f} | {peak:,.0f} |" for name, took, peak in large_store.rows()),
     ]
     OUT.write_text("\n".join(lines) + "\n")
 

@@ -59,7 +59,10 @@ MAY_IMPORT = {
     "auditing.api": {"auditing", "auditing.page", "claims", "model"},
     "inspection": {"corpus", "evidence", "gallery", "model", "statistics"},
     "inspection.api": {"auditing", "corpus", "evidence", "foreign", "inspection", "model"},
-    "live": {"auditing", "bench", "corpus", "evidence", "experiments", "inspection", "model", "store"},
+    "live": {
+        *("auditing", "bench", "corpus", "evidence", "experiments", "foreign", "inspection", "model"),
+        "store",
+    },
     "web": {"store"},
     "cli": {
         *("auditing", "auditing.api", "auditing.page", "bench", "compare", "corpus", "gallery"),

@@ -196,6 +196,7 @@ def _plain(member, content):
         return content
     about = json.loads(content)
     about |= {name: value for name, value in SAME.items() if name in about}
+    about.pop("checksum", None)  # of what it said before
     return json.dumps(about, indent=1, sort_keys=True, ensure_ascii=False).encode()
 
 

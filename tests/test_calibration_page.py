@@ -14,8 +14,9 @@ from attentest.compare.stored import Stored
 from attentest.experiments.calibration.rows import described
 from attentest.gallery.calibration import calibration_page
 from attentest.gallery.folder import publish
+from attentest.gallery.page_writer import Writer
 from attentest.gallery.single import single
-from attentest.gallery.site import _shared, _Writer
+from attentest.gallery.site import _shared
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import to_parquet
@@ -47,7 +48,7 @@ def put_audits(store, texts):
 
 def pages_of(store):
     page, files = calibration_page(Stored(store))
-    write = _Writer()
+    write = Writer()
     write("calibration.html", "calibration.html", page)
     return page, write.files | files | _shared()
 

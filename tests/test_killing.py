@@ -100,7 +100,7 @@ class Victim:
 
     def positions(self):
         """Epoch and step of the last save of each training: if one fails, the next begins."""
-        found = {key: StoreCheckpoint(self.store, key).load() for key in self.store._names("partial")}
+        found = {key: StoreCheckpoint(self.store, key).load() for key in self.store.folder.names("partial")}
         return {key: (at[1]["epoch"], at[1]["step"]) for key, at in found.items() if at is not None}
 
     def next_save(self):
@@ -139,7 +139,7 @@ class Victim:
 
 def check_after_a_kill(store, finished):
     """No half-made cell is ever seen, and what was finished before stays as it was written."""
-    assert sorted(store._names("cells")) == store.done()
+    assert sorted(store.folder.names("cells")) == store.done()
     now = descriptions(store.url)
     assert now | finished == now
     return now
@@ -178,7 +178,7 @@ def check_killing(start, folder, rng, *, kills, epochs):
     status, said = victim.finish()
     assert status == 0 and said["failed"] == [] and said["done"] == said["cells"]
     check_after_a_kill(victim.store, finished)
-    assert victim.store.failures() == {} and list(victim.store._names("partial")) == []
+    assert victim.store.failures() == {} and list(victim.store.folder.names("partial")) == []
 
     said, _ = undisturbed.communicate()
     assert undisturbed.returncode == 0 and len(json.loads(said)["findings"]) > 2
@@ -213,7 +213,7 @@ def test_an_interrupted_run_keeps_every_step_its_workers_took(tmp_path, monkeypa
     with pytest.raises(KeyboardInterrupt):
         run_study(str(path), store.url, device="cpu", workers=1, watcher=Interrupter())
     assert children(os.getpid()) == [] and store.failures() == {}
-    (training,) = store._names("partial")
+    (training,) = store.folder.names("partial")
     _, notes = StoreCheckpoint(store, training).load()
     assert (notes["epoch"], notes["step"]) > (1, 0) and not store.has(training)
 
@@ -240,7 +240,7 @@ def test_a_writer_killed_at_any_moment_leaves_only_whole_cells(start, store, rng
         written = 1 + sum(1 for _ in writer.stdout)
         done = [key for key in store.done() if store.cell(key).config["of"] == str(attempt)]
         assert written <= len(done) <= written + 1  # the last may be written and not yet told of
-        assert sorted(store._names("cells")) == store.done()
+        assert sorted(store.folder.names("cells")) == store.done()
         assert all(store.is_whole(key) for key in done)
         assert store.read(done[-1], "model.safetensors") == bytes(1 << 20)
         kept = store.find("partial", "key", "state.safetensors")

@@ -77,7 +77,7 @@ def test_a_paper_shows_the_figure_of_a_later_model_where_the_first_has_none(stor
 def test_the_store_is_listed_once_its_findings_are_read_once_and_claims_are_judged_once(
     store, undrawn, monkeypatch
 ):
-    listed = counted(monkeypatch, Store, "done")
+    listed = counted(monkeypatch, Store, "descriptions")
     read = counted(monkeypatch, Store, "read", lambda self, key, name: (key, name))
     seen = counted(monkeypatch, StoredFinding, "rows", lambda self: self.cell.config["experiment"])
     judged = counted(monkeypatch, site, "judged", lambda study, points: study.study)

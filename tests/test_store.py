@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from attentest.bench.verbs import train_one
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell, canonical, short
-from attentest.store.store import STALE, Store
+from attentest.store.folder import STALE
+from attentest.store.store import Store
 from attentest.store.tables import from_parquet, to_parquet
 
 FILES = {"model.safetensors": b"\x00weights\xff", "training.json": b"{}"}
@@ -51,7 +52,7 @@ def lose(store, key, name):
 
 
 def half_made(store):
-    return list(store._names("making"))
+    return list(store.folder.names("making"))
 
 
 # --- keys
@@ -175,7 +176,7 @@ def test_a_damaged_file_is_refused(either, name):
     cell = a_cell(seed=0)
     either.write(cell, FILES, {})
     damage(either, cell.key, name)
-    with pytest.raises(Refusal, match=f"{name} that is not what was written.*Remove the folder"):
+    with pytest.raises(Refusal, match=f"{name} that is not what was written.*store heal"):
         either.read(cell.key, "model.safetensors")
 
 
@@ -282,7 +283,7 @@ def test_sweeping_forgets_notes_on_cells_that_are_done(either):
         either.replace(b"state", "partial", cell.key, "state.safetensors")
     either.sweep()
     assert list(either.failures()) == [undone.key]
-    assert list(either._names("partial")) == [undone.key]
+    assert list(either.folder.names("partial")) == [undone.key]
 
 
 def test_a_prefix_resolves_to_the_one_key_that_begins_so(either):
@@ -335,7 +336,7 @@ def test_an_error_that_is_not_the_disks_is_shown_as_it_is(monkeypatch):
 
 
 def check_nothing_is_half_written(store, cell):
-    assert not store.has(cell.key) and list(store._names("cells")) == []
+    assert not store.has(cell.key) and list(store.folder.names("cells")) == []
     assert half_made(store) == []
 
 
@@ -399,7 +400,7 @@ def test_training_onto_a_full_disk_ends_in_one_sentence(small_disk):
         train_one("planted-keyword", {"encoder": "average", "epochs": 0}, store.url, device="cpu")
     assert "\n" not in str(refused.value)
     assert [store.about(key)["stage"] for key in store.done()] == ["corpus"]
-    assert list(store._names("cells")) == store.done() and half_made(store) == []
+    assert list(store.folder.names("cells")) == store.done() and half_made(store) == []
     assert store.failures() == {}
 
 
@@ -430,7 +431,7 @@ def test_a_read_only_disk_is_refused_but_can_be_read(small_disk):
     assert store.read(done.key, "training.json") == FILES["training.json"]
     with pytest.raises(Refusal, match="Read-only file system"):
         store.write(a_cell(seed=0), FILES, {})
-    assert store.done() == list(store._names("cells")) == [done.key]
+    assert store.done() == list(store.folder.names("cells")) == [done.key]
     assert half_made(store) == []
 
 

@@ -38,9 +38,9 @@ class StoreCheckpoint:
             return None
         try:
             tensors = load_tensors(content)
-        except SafetensorError:  # the power went while it was written: as good as no save
+            notes = json.loads(bytes(tensors.pop("notes").numpy()))
+        except (SafetensorError, KeyError, ValueError):  # damaged: as good as no save
             return None
-        notes = json.loads(bytes(tensors.pop("notes").numpy()))
         return (tensors, notes) if notes.get("device") == self.device else None
 
     def save(self, tensors: dict[str, Tensor], notes: dict[str, Any]) -> None:
@@ -48,7 +48,7 @@ class StoreCheckpoint:
         written = json.dumps({**notes, "device": self.device}).encode()
         note = torch.from_numpy(np.frombuffer(written, dtype=np.uint8).copy())
         whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        self.store.replace(save_tensors({**whole, "notes": note}), *self.path)
+        self.store.replace(save_tensors({**whole, "notes": note}), *self.path, lasting=True)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.experiments.removed_measures import current
 from attentest.statistics.record import to_frame
 from attentest.store.cell import Cell
+from attentest.store.checking import named, without_damaged
 from attentest.store.observed import observed
 from attentest.store.provenance import Provenance
 from attentest.store.store import Store
@@ -53,9 +54,13 @@ def conclude_all(store_url: str) -> dict[str, Any]:
     Findings that were planned but never written are written, where their observations are there; but not
     where the models of some seeds were trained on another device than the others.
     """
-    store = Store(store_url).existing()
-    planned = {*store.done(), *store.plans()}
-    findings = [cell for key in sorted(planned) if (cell := store.cell(key)).stage == "finding"]
+    return without_damaged(Store(store_url).existing(), _conclude_all)
+
+
+def _conclude_all(store: Store) -> dict[str, Any]:
+    told = store.descriptions()
+    planned = {**store.planned(), **{key: Cell.from_json(about) for key, about in told.items()}}
+    findings = [cell for _, cell in sorted(planned.items()) if cell.stage == "finding"]
     provenance = Provenance.of(store)
     concluded: dict[str, list[str]] = {
         name: [] for name in ("same", "changed", "written", "waiting", "mixed")
@@ -68,6 +73,7 @@ def conclude_all(store_url: str) -> dict[str, Any]:
         **concluded,
         "same": len(concluded["same"]),
         "labels": labels,
+        "damaged": named(store),
         "findings": table.to_dict("records"),
     }
 
@@ -90,7 +96,7 @@ def _concluded(cell: Cell, store: Store, provenance: Provenance) -> str:
 def list_cells(store_url: str) -> dict[str, Any]:
     """Every cell of the store, with where its models were trained, and what failed."""
     store = Store(store_url).existing()
-    told = {key: store.about(key) for key in store.done()}
+    told = store.descriptions()
     provenance = Provenance(told.get)
     fields = ("stage", "config", "written", "seconds", "device")
     cells = [
@@ -103,5 +109,11 @@ def list_cells(store_url: str) -> dict[str, Any]:
         for key, about in told.items()
     ]
     failures = [{"cell": key, "error": said["error"]} for key, said in store.failures().items()]
-    planned = [key for key in store.plans() if not store.has(key)]
-    return {"store": store.url, "cells": cells, "failed": failures, "planned": planned}
+    planned = [key for key in store.plans() if key not in told]
+    return {
+        "store": store.url,
+        "cells": cells,
+        "failed": failures,
+        "planned": planned,
+        "damaged": named(store),
+    }

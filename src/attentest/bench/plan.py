@@ -29,6 +29,7 @@ from attentest.model.protocol import resolved
 from attentest.model.training.provenance import config_of, placed
 from attentest.model.training.tuning import candidates, named, settled
 from attentest.store.cell import Cell
+from attentest.store.checking import fault
 from attentest.store.provenance import Provenance
 from attentest.store.store import Store
 from attentest.studies.recipe import Study
@@ -215,9 +216,13 @@ class Planner:
         """The cells that must be done for the targets to exist, inputs before what needs them.
 
         Inputs of a cell that is done may be absent: a store without model weights still counts. Models that
-        a GPU trained under the key of a CPU are refused, and so is whatever was made from them.
+        a GPU trained under the key of a CPU are refused, and so is whatever was made from them. A cell of the
+        plan that is damaged is set aside here, and one that was set aside must be done again in any case.
         """
         needed: dict[str, Cell] = {}
+        for key in self.cells.keys() & set(self.store.folder.names("cells")) - self.store.left_out:
+            if (damage := fault(self.store, key)) is not None:
+                self.store.leave_out(damage, at_once=True)
         provenance = Provenance.of(self.store)
 
         def need(key: str) -> None:
@@ -231,8 +236,8 @@ class Planner:
                 need(other)
             needed[key] = cell
 
-        for target in targets:
-            need(target.key)
+        for key in [*(target.key for target in targets), *sorted(self.store.set_aside() & self.cells.keys())]:
+            need(key)
         return needed
 
 

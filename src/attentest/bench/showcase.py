@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from attentest.bench.study import Watcher, run_cells
 from attentest.bench.verbs import adapted, remember_study, told
 from attentest.bench.work import best_device
 from attentest.store.cell import Cell
+from attentest.store.checking import without_damaged
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import load_study
@@ -31,9 +33,18 @@ def run_demo(
     watcher: Watcher | None = None,
 ) -> dict[str, Any]:
     """Run the demo's studies in one go and pick the texts to show; they stay in the store's memory."""
-    store = Store(store_url)
-    planner = Planner(store, device=best_device(device))
-    names = STUDIES if full else SHORT
+    here, names = best_device(device), STUDIES if full else SHORT
+
+    def demo(store: Store) -> dict[str, Any]:
+        return _demo(store, names, seeds, here, watcher)
+
+    return without_damaged(Store(store_url), demo, at_once=True)
+
+
+def _demo(
+    store: Store, names: Sequence[str], seeds: int | None, device: str, watcher: Watcher | None
+) -> dict[str, Any]:
+    planner = Planner(store, device=device)
     studies = [adapted(load_study(name), None, seeds) for name in names]
     asked = [(study, planner.study(study)) for study in studies]
     for name in names:
@@ -56,7 +67,7 @@ def run_demo(
         "cells": len(planner.cells),
         "skipped": [],
     }
-    return about | told(asked, planner, outcome) | {"store": store_url, "texts": texts}
+    return about | told(asked, planner, outcome) | {"store": store.url, "texts": texts}
 
 
 def _texts(finding: Cell, observation: Cell, store: Store) -> list[dict[str, Any]]:

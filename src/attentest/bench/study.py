@@ -110,9 +110,7 @@ def run_cells(
         run(workers or default_workers(device))(frontier, work, on_event)
     except _Refused as refused:
         said = refused.event.detail
-        raise Refusal(
-            said["what"], got=said["got"], needs=said["needs"], way_out=said["way_out"]
-        ) from refused
+        raise again(said) from refused
     return Outcome(
         findings=targets,
         cells=len(missing),
@@ -120,6 +118,11 @@ def run_cells(
         failed=frontier.failed,
         seconds=time.monotonic() - begun,
     )
+
+
+def again(said: Mapping[str, str]) -> Refusal:
+    """What a worker refused, refused here."""
+    return Refusal(**{name: said.get(name, "") for name in ("what", "got", "needs", "way_out", "cell")})
 
 
 @final

@@ -14,17 +14,19 @@ from attentest.bench.engine.contract import Event
 from attentest.bench.plan import Planner
 from attentest.bench.planned import planned
 from attentest.bench.result import StudyResult
-from attentest.bench.study import Outcome, Watcher, judge, run_cells
+from attentest.bench.study import Outcome, Watcher, again, judge, run_cells
 from attentest.bench.subjects import load_model
 from attentest.bench.work import attempt, best_device, device_of
 from attentest.claims.claims import ClaimVerdict, Verdict, overall
 from attentest.corpus.catalogue import canonical_name
 from attentest.corpus.shelf import entries
 from attentest.corpus.vectors import is_absent
+from attentest.model.config import ModelConfig
 from attentest.model.training.files import check_folder, save
 from attentest.model.training.provenance import config_of
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell, short
+from attentest.store.checking import named, without_damaged
 from attentest.store.store import Store
 from attentest.store.studies import name_or_path, remember
 from attentest.studies.recipe import Study, beside, load_study, names, written
@@ -48,26 +50,33 @@ def train_one(
     begun = time.monotonic()
     if out is not None:
         check_folder(out)  # before the work, not after
-    store = Store(store_url)
-    planner = Planner(store, device=best_device(device), data_dir=data_dir, include_text=include_text)
-    cell = planner.corpus(corpus)
-    config, where = planner.resolve(config_of(settings), cell)
-    model = planner.model(config, cell, where)
-    outcome = run_cells([model], planner, engine="inline", watcher=watcher)
-    for key, error in outcome.failed.items():
-        raise RuntimeError(f"cell {short(key)} failed: {error}\n{store.failures()[key]['traceback']}")
-    if out is not None:
-        save(load_model(store, model.key, "cpu"), out)
-    record = json.loads(store.read(model.key, "training.json"))
+    here = best_device(device)
+
+    def trained(store: Store) -> Document:
+        planner = Planner(store, device=here, data_dir=data_dir, include_text=include_text)
+        cell = planner.corpus(corpus)
+        config, where = planner.resolve(config_of(settings), cell)
+        model = planner.model(config, cell, where)
+        outcome = run_cells([model], planner, engine="inline", watcher=watcher)
+        for key, error in outcome.failed.items():
+            raise RuntimeError(f"cell {short(key)} failed: {error}\n{store.failures()[key]['traceback']}")
+        if out is not None:
+            save(load_model(store, model.key, "cpu"), out)
+        return _told_of(model, config, json.loads(store.read(model.key, "training.json")))
+
+    made = without_damaged(Store(store_url), trained, at_once=True)
+    return {**made, "seconds": round(time.monotonic() - begun, 3)}
+
+
+def _told_of(model: Cell, config: ModelConfig, record: Mapping[str, Any]) -> Document:
     return {
         "cell": model.key,
-        "corpus": cell.config["name"],
+        "corpus": model.where["corpus"],
         "scores": record["scores"],
         "epoch": record["chosen"],
         "epochs": len(record["history"]),
         "config": config.spelled(),
         "device": model.config.get("trained_on", "cpu"),
-        "seconds": round(time.monotonic() - begun, 3),
     }
 
 
@@ -97,25 +106,34 @@ def run_study(
     study = adapted(whole, [canonical_name(each) for each in corpora or ()], seeds)
     study, skipped = (study, []) if corpora else present(study, data_dir)
     study, absent = with_present_vectors(study, data_dir)
-    planner = Planner(store, device=device, data_dir=data_dir, include_text=include_text)
-    targets = planner.study(study)
     document: Document = {
         "study": study.study,
         "title": study.title,
         "device": device,
-        "cells": len(planner.cells),
         "skipped": skipped + absent,
     }
-    if only_plan:
-        missing = planner.missing(targets)
-        for cell in missing.values():
-            store.plan(cell)
-        plan = [*planned(missing, store)]
-        done = len(planner.cells) - len(missing)
-        return StudyResult(document | {"plan": plan, "failed": [], "done": done})
-    remember_study(store, name)
-    outcome = run_cells(targets, planner, engine=engine, workers=workers, watcher=watcher)
-    return StudyResult(document | told([(study, targets)], planner, outcome))
+
+    def run(store: Store) -> Document:
+        planner = Planner(store, device=device, data_dir=data_dir, include_text=include_text)
+        targets = planner.study(study)
+        counted = {"cells": len(planner.cells)}
+        if only_plan:
+            return counted | _planned(planner, targets)
+        remember_study(store, name)
+        outcome = run_cells(targets, planner, engine=engine, workers=workers, watcher=watcher)
+        return counted | told([(study, targets)], planner, outcome)
+
+    return StudyResult(document | without_damaged(store, run, at_once=True))
+
+
+def _planned(planner: Planner, targets: list[Cell]) -> Document:
+    """What would be done."""
+    missing = planner.missing(targets)
+    for cell in missing.values():
+        planner.store.plan(cell)
+    plan = [*planned(missing, planner.store)]
+    done = len(planner.cells) - len(missing)
+    return {"plan": plan, "failed": [], "done": done, "damaged": named(planner.store)}
 
 
 def remember_study(store: Store, name: str) -> None:
@@ -136,6 +154,7 @@ def told(asked: Sequence[tuple[Study, Sequence[Cell]]], planner: Planner, outcom
         "done": len(planner.cells) - len(planner.missing(targets)),
         "computed": outcome.done,
         "failed": [{"cell": key, "error": error} for key, error in outcome.failed.items()],
+        "damaged": named(planner.store),
         "seconds": round(outcome.seconds, 3),
         "findings": findings_of(targets, planner.store).to_dict("records"),
         "claims": [_at_point(cell, verdict) for verdicts in judged for cell, verdict in verdicts],
@@ -242,8 +261,7 @@ def run_one(prefix: str, store_url: str, *, device: str = "auto") -> Document:
     attempt(key, store, here, ends.append)
     last = ends[-1]
     if last.kind == "refused":
-        said = last.detail
-        raise Refusal(said["what"], got=said["got"], needs=said["needs"], way_out=said["way_out"])
+        raise again(last.detail)
     if last.kind == "postponed":  # for nothing: no other cell is run here
         store.fail(key, last.detail["error"], last.detail["traceback"])
     failed = [{"cell": key, "error": last.detail["error"]}] if last.kind != "done" else []

@@ -39,9 +39,10 @@ from attentest.model.training.loop import Progress, Record, Training
 from attentest.model.training.provenance import parameters_digest
 from attentest.model.training.tuning import best, candidates, merit, named
 from attentest.refusal import Refusal
+from attentest.store.about import spelled
 from attentest.store.cell import Cell, short
 from attentest.store.provenance import Provenance
-from attentest.store.store import Store, spelled
+from attentest.store.store import Store
 from attentest.store.tables import from_parquet, to_parquet
 
 Report = Callable[[dict[str, Any]], None]

@@ -17,6 +17,7 @@ from attentest.cli.shared import (
     StoreOption,
     TextOption,
     print_document,
+    warn_of_damage,
 )
 from attentest.refusal import Refusal
 
@@ -54,6 +55,7 @@ def compare(
         print_document(document | {"out": str(out)}, as_json, show_written)
     elif chosen is not None and not as_json:
         sys.stdout.write(FORMATS[chosen](document))
+        warn_of_damage(document)
     else:
         print_document(document, as_json, show_comparison)
 
@@ -104,20 +106,25 @@ def make_report(
     from attentest.gallery.extra import check_web
     from attentest.gallery.folder import checked, publish
     from attentest.gallery.writing import write
+    from attentest.store.checking import lacking_rows, named
+    from attentest.store.store import Store
     from attentest.terminal.progress import counting
 
     check_web()
     if out is not None:
         checked(out)
+    held = Store(store)
     # Only now: these import what check_web looked for.
+    from attentest.gallery.earlier import Earlier
     from attentest.gallery.single import single as in_one
     from attentest.gallery.site import build
 
+    earlier = Earlier() if out is None else Earlier.of(out)
     known = entries(data_dir)
     cited = {name: source.cite for name, source in CORPORA.items()}
     with counting("report") as watch:
         files = build(
-            store,
+            held,
             {entry["name"]: entry["status"] for entry in known},
             version=version("attentest"),
             studies=studies,
@@ -125,16 +132,18 @@ def make_report(
             corpora=[entry | {"cite": cited.get(entry["name"], "")} for entry in known],
             every_text=out is not None,  # one file of every word of every text would be too large to open
             watch=watch,
+            earlier=earlier,
         )
     if out is not None:
-        publish(files, out)
+        publish(files, out, earlier.notes(files))
     if single is not None:
         write(in_one(files), single, option="--single", with_folder=True)
     pages = [name for name in files if name.endswith(".html")]
     figures = [name for name in files if name.startswith("figures/")]
     made = {"out": None if out is None else str(out), "single": None if single is None else str(single)}
     index = str(single if out is None else out / "index.html")
-    return {**made, "index": index, "pages": len(pages), "figures": len(figures)}
+    told = {"damaged": named(held), "lacking": lacking_rows(held)}
+    return {**made, "index": index, "pages": len(pages), "figures": len(figures), **told}
 
 
 def look_back(cells: Collection[str], store: str) -> dict[str, Any]:

@@ -49,6 +49,14 @@ def print_document(
         print(json.dumps(_each(document, _finite), allow_nan=False))
     else:
         show(_each(document, _harmless), Console(markup=False))
+        warn_of_damage(document)
+
+
+def warn_of_damage(document: dict[str, Any]) -> None:
+    """Cells that a result does without because they are damaged, one a line, beside the result."""
+    for damage in document.get("damaged", ()):
+        said = f"damaged, and left out: cell {damage['cell'][:12]} ({damage['file']}: {damage['why']})"
+        print(f"{said}; `attentest store heal` computes it again.", file=sys.stderr)
 
 
 def open_page(path: str) -> None:

@@ -27,6 +27,7 @@ from attentest.store.tables import from_parquet
 
 # Mean lengths, and the column of a corpus whose lists they are of.
 LISTED = {"avg_length_tokens": "tokens", "avg_words": "tokens", "avg_sentences": "sentences"}
+POINT = ("experiment", "corpus", "encoder", "attention", "projection")
 RESERVED_WORDS = 4  # padding, unknown, start, end: in every vocabulary and in no text
 
 
@@ -221,7 +222,7 @@ class Stored:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.kept: dict[str, list[dict[str, Any]]] = {}  # few numbers from many rows, by their finding
-        self.about = {key: store.about(key) for key in store.done()}
+        self.about = store.descriptions()
         self.provenance = Provenance(self.about.get)
         self.cells = {key: Cell.from_json(about) for key, about in self.about.items()}
         self.seconds = {key: float(about.get("seconds", math.nan)) for key, about in self.about.items()}
@@ -252,11 +253,19 @@ class Stored:
         point |= {"attention": wanted.attention, "projection": wanted.projection}
         found = [
             finding
-            for finding in self.every
-            if all(finding.cell.config.get(name) == value for name, value in point.items())
-            and wanted.parameters.items() <= finding.cell.config["parameters"].items()
+            for finding in self._by_point.get(canonical(point), ())
+            if wanted.parameters.items() <= finding.cell.config["parameters"].items()
         ]
         return sorted(found, key=lambda finding: finding.cell.config["mode"] != "corrected")
+
+    @cached_property
+    def _by_point(self) -> dict[str, list[StoredFinding]]:
+        """All findings by experiment and grid point: a comparison asks for hundreds of them."""
+        found: dict[str, list[StoredFinding]] = defaultdict(list)
+        for finding in self.every:
+            point = {name: finding.cell.config.get(name) for name in POINT}
+            found[canonical(point)].append(finding)
+        return dict(found)
 
     def epochs(self, model: str) -> int | None:
         """How many epochs the model was trained; None where neither its record nor a note says so."""

@@ -25,6 +25,7 @@ from attentest.compare.points import grid_points
 from attentest.compare.stored import Stored, StoredCorpus, StoredFinding
 from attentest.compare.translation import Wanted, is_result, place, printed_once, wanted
 from attentest.store.cell import short
+from attentest.store.checking import named, without_damaged
 from attentest.store.store import Store
 from attentest.store.studies import name_or_path
 from attentest.studies.published import WORDS, PublishedNumber, load_published
@@ -52,7 +53,9 @@ class Comparison(dict[str, Any]):
 
 def compare(name: str, store_url: str, shelf: Mapping[str, str]) -> Comparison:
     """The comparison as one document without NaN; `shelf` says of every corpus whether it is here."""
-    return compare_stored(name, Stored(Store(store_url).existing()), shelf)
+    store = Store(store_url).existing()
+    found = without_damaged(store, lambda store: compare_stored(name, Stored(store), shelf))
+    return Comparison(found, damaged=named(store))
 
 
 def compare_stored(name: str, stored: Stored, shelf: Mapping[str, str]) -> Comparison:

@@ -39,6 +39,11 @@ class Words:
     texts: Mapping[str, StoredText]
     starts: Sequence[int]
 
+    @property
+    def names(self) -> list[str]:
+        """What the shards of words are called."""
+        return [f"data/{self.name}-{n}.js" for n in range(len(self.starts))]
+
     def files(self) -> Files:
         """The shards of words."""
         several = list(self.texts.values())

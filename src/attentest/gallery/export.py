@@ -17,6 +17,7 @@ from attentest.gallery.by_seed import SeedEstimates, concluded, imported
 from attentest.gallery.writing import write
 from attentest.refusal import Refusal
 from attentest.store.cell import canonical
+from attentest.store.checking import named, without_damaged
 from attentest.store.descriptions import ORIGIN, Description, describe, origin
 from attentest.store.findings_file import COLUMNS, ROW, CellRows, encode
 from attentest.store.importing import AXES, checksum
@@ -42,14 +43,18 @@ def export_findings(
 
     Of findings that differ in nothing but seeds and versions pages show the newest, so that is exported.
     """
-    stored = Stored(Store(store_url).existing())
+    store = Store(store_url).existing()
+    return without_damaged(store, lambda store: _exported(Stored(store), file, study, watch))
+
+
+def _exported(stored: Stored, file: Path, study: str | None, watch: Watch) -> dict[str, Any]:
     recipe = None if study is None else load_study(name_or_path(stored.store, study))
     asked = [finding for finding in stored.every if recipe is None or asks_for(recipe, finding)]
     left_out = {finding.cell.key: why for finding in asked if (why := _unfit(finding))}
     chosen = sorted((f for f in asked if f.cell.key not in left_out), key=_order)
     if not chosen:
         raise Refusal(
-            f"store {store_url}",
+            f"store {stored.store.url}",
             got="no findings to export" if study is None else f"no findings that {study} asks for",
             needs="at least one experiment that was concluded",
             way_out="Run `attentest study NAME` first, or give another --store or --study.",
@@ -68,6 +73,7 @@ def export_findings(
         "cells": len(cells),
         "bytes": len(content),
         "left_out": [{"cell": key, "reason": why} for key, why in left_out.items()],
+        "damaged": named(stored.store),
     }
 
 

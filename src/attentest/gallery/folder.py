@@ -7,9 +7,11 @@ import shutil
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from attentest.refusal import Refusal
 
+NO_NOTES: Mapping[str, Any] = {}
 MARKER = ".attentest-report.json"  # lists what we wrote, so that we know what we may replace
 
 
@@ -29,11 +31,14 @@ def checked(out: Path) -> Path:
     return out
 
 
-def publish(files: Mapping[str, str], out: Path) -> None:
-    """Write the files into a folder beside `out`, which then takes the place of `out` at once."""
+def publish(files: Mapping[str, str], out: Path, notes: Mapping[str, Any] = NO_NOTES) -> None:
+    """Write the files into a folder beside `out`, which then takes the place of `out` at once.
+
+    `notes` are what the next report may want to know of this one.
+    """
     out = checked(out)
     made, aside = (out.parent / f".{out.name}-{uuid.uuid4().hex}" for _ in range(2))
-    marker = json.dumps({"files": sorted([*files, MARKER])}, indent=1)
+    marker = json.dumps({**notes, "files": sorted([*files, MARKER])}, indent=1)
     try:
         for name, content in {**files, MARKER: marker}.items():
             path = made / name
@@ -70,9 +75,18 @@ def _files(folder: Path) -> set[str]:
 
 def _ours(folder: Path) -> set[str]:
     try:
-        return set(json.loads((folder / MARKER).read_text(encoding="utf-8"))["files"])
-    except (OSError, ValueError, KeyError, TypeError):  # no marker of ours
+        return set(marked(folder)["files"])
+    except (KeyError, TypeError):  # no marker of ours
         return set()
+
+
+def marked(folder: Path) -> dict[str, Any]:
+    """What the last report has left in the folder about itself; nothing where there is none of ours."""
+    try:
+        told = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def _refusal(out: Path, got: str, needs: str) -> Refusal:

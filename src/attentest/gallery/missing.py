@@ -16,7 +16,7 @@ def failed(store: Store) -> list[dict[str, str]]:
     errors = {key: str(about["error"]) for key, about in store.failures().items()}
     if not errors:
         return []
-    planned = {key: store.cell(key) for key in store.plans()}
+    planned = store.planned()
     return [
         {axis: str(cell.config[axis]) for axis in AXES}
         | {"experiment": str(cell.config["experiment"]), "error": error.splitlines()[0] if error else ""}

@@ -7,26 +7,21 @@ style sheet, scripts, pictures. Pages can be read without scripts; with them one
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from itertools import groupby
-from pathlib import PurePosixPath
 from typing import Any, final
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from attentest.charts.overview import MainNumber, main_numbers
 from attentest.charts.style import to_svg
-from attentest.compare.pairs import count
 from attentest.compare.points import GridPoint, grid_points, told_apart
 from attentest.compare.stored import Stored
 from attentest.compare.verdicts import Judged, judged
 from attentest.gallery.by_seed import by_seed
 from attentest.gallery.calibration import calibration_page
 from attentest.gallery.catalogue import catalogue
+from attentest.gallery.earlier import Earlier, Made, token
 from attentest.gallery.explorer import corpus_words, explorer
 from attentest.gallery.extra import no_findings
 from attentest.gallery.first_page import lead
@@ -35,6 +30,7 @@ from attentest.gallery.index_page import CorpusOverview, IndexPage, ModelRow
 from attentest.gallery.lines import columns, main_line
 from attentest.gallery.missing import failed
 from attentest.gallery.numbers import numbers
+from attentest.gallery.page_writer import Writer, anchor_of
 from attentest.gallery.pages import (
     AboutPage,
     ComparePage,
@@ -44,11 +40,9 @@ from attentest.gallery.pages import (
 from attentest.gallery.rows import PointRows
 from attentest.gallery.sections import point_page
 from attentest.gallery.shards import scripts, shard
-from attentest.gallery.study_figures import Album, lacking
+from attentest.gallery.study_figures import Album, lacking, told
 from attentest.gallery.studying import ran_here, recipes, study_pages
-from attentest.notebook import harmless, number
-from attentest.references import brief, whole
-from attentest.store.cell import short
+from attentest.store.checking import without_damaged
 from attentest.store.store import Store
 from attentest.studies.recipe import Study
 
@@ -71,28 +65,36 @@ class Asked:
 
 
 def build(
-    store_url: str,
+    place: str | Store,
     shelf: Mapping[str, str],
     *,
     watch: Watch = lambda done, of: None,
+    earlier: Earlier | None = None,
     **asked: Any,
 ) -> Files:
     """Every file of the report by its name. The same store gives the same bytes.
 
-    `shelf` says of every corpus whether it is here; `asked` are the fields of `Asked`.
+    `shelf` says of every corpus whether it is here; `asked` are the fields of `Asked`. Cells that are damaged
+    are left out, and the store says which. Pages of grid points that an `earlier` report has are taken from
+    it where all they are made from is the same.
     """
-    wanted = Asked(**asked)
-    stored = Stored(Store(store_url).existing())
-    known = recipes(wanted.studies, stored.store)
+    store = place if isinstance(place, Store) else Store(place)
+    kept, wanted = earlier or Earlier(), Asked(**asked)
+    return without_damaged(store.existing(), lambda store: _build(store, shelf, watch, wanted, kept))
+
+
+def _build(store: Store, shelf: Mapping[str, str], watch: Watch, wanted: Asked, earlier: Earlier) -> Files:
+    stored = Stored(store)
+    known = recipes(wanted.studies, store)
     points = grid_points(stored)
     if not points:
-        raise no_findings(store_url)
-    write = _Writer()
+        raise no_findings(store.url)
+    write = Writer()
     steps = len(points) + len(known)
     watch(0, steps)
     verdicts = {name: list(judged(study, points)) for name, study in known.items()}
     seeds, album, texts = _point_pages(
-        write, points, known, verdicts, wanted, lambda done: watch(done, steps)
+        write, points, known, verdicts, wanted, earlier, lambda done: watch(done, steps)
     )
     missing = lacking(shelf, points, failed(stored.store))
     pages, downloads = study_pages(
@@ -112,8 +114,8 @@ def build(
     shown = columns(points)
     corpora, drawings = _corpora(points, shown)
     write.files |= drawings
-    told = {"failed": missing.failed, "absent": missing.absent}
-    write.files[NUMBERS] = shard("numbers", numbers(points, seeds, known, told))
+    why = {"failed": missing.failed, "absent": missing.absent}
+    write.files[NUMBERS] = shard("numbers", numbers(points, seeds, known, why))
     write("compare.html", "compare.html", ComparePage(shard=NUMBERS))
     calibrated, drawings = calibration_page(stored)
     write.files |= drawings
@@ -141,11 +143,12 @@ def build(
 
 
 def _point_pages(
-    write: _Writer,
+    write: Writer,
     points: Sequence[GridPoint],
     known: Mapping[str, Study],
     verdicts: Mapping[str, Sequence[Judged]],
     wanted: Asked,
+    earlier: Earlier,
     watch: Callable[[int], None],
 ) -> tuple[dict[str, dict[str, dict[str, float]]], Album, list[ExplorerPage]]:
     """A page and an explorer for each grid point; gives numbers of single seeds, figures and explorers."""
@@ -154,21 +157,41 @@ def _point_pages(
     album, explored = Album(), []
     for point in points:
         watch(len(seeds))
+        judged_here = [one for one in said if one.point is point]
         private = point.corpus in wanted.private
-        rows = PointRows(point)
-        page, figures = point_page(rows, said, known, private=private)
-        write("point.html", point.file, page)
-        album.add(page)
-        held = None if private else corpus_words(point.stored_corpus)
-        made = list(dict.fromkeys(section.command for section in page.sections if section.command))
-        texts, shards = explorer(rows, held, made, private=private, every=wanted.every_text)
-        write("explorer.html", texts.file, texts)
-        explored.append(texts)
-        write.files |= figures | shards
-        if held is not None and f"data/{held.name}-0.js" not in write.files:  # other models have them, too
-            write.files |= held.files()
-        seeds[point.file] = by_seed(rows)
+        asked = {"private": private, "every_text": wanted.every_text}
+        named = token(point, judged_here, known, asked)
+        made = earlier.take(named)
+        if made is None:
+            made = _made(write, point, judged_here, known, wanted, private=private)
+        earlier.keep(named, made)
+        write.files |= made.files
+        album.add(point, made.drawn)
+        explored.append(ExplorerPage(point=point, **made.explorer))
+        seeds[point.file] = made.seeds
     return seeds, album, explored
+
+
+def _made(
+    write: Writer,
+    point: GridPoint,
+    said: Sequence[Judged],
+    known: Mapping[str, Study],
+    wanted: Asked,
+    *,
+    private: bool,
+) -> Made:
+    """The page and the explorer of one grid point, from nothing but what `token` names."""
+    rows = PointRows(point)
+    page, figures = point_page(rows, said, known, private=private)
+    held = None if private else corpus_words(point.stored_corpus)
+    commands = list(dict.fromkeys(section.command for section in page.sections if section.command))
+    texts, shards = explorer(rows, held, commands, private=private, every=wanted.every_text)
+    files = {point.file: write.filled("point.html", page), texts.file: write.filled("explorer.html", texts)}
+    if held is not None:  # models of the same corpus have the same words
+        files |= {name: write.files[name] for name in held.names if name in write.files} or held.files()
+    about = {name: value for name, value in vars(texts).items() if name != "point"}
+    return Made(files=files | figures | shards, seeds=by_seed(rows), drawn=told(page), explorer=about)
 
 
 def _shared() -> Files:
@@ -207,7 +230,7 @@ def _corpora(points: Sequence[GridPoint], shown: Mapping[str, str]) -> tuple[lis
             ModelRow(point=p, differs=differs[p], numbers=[main_line(p, main) for main in shown])
             for p in some
         ]
-        anchor = f"corpus-{place}-{_anchor(name)}"
+        anchor = f"corpus-{place}-{anchor_of(name)}"
         file = f"figures/{anchor}.svg"
         files[file] = to_svg(
             main_numbers(_numbers(rows, shown.values()), title="Main numbers", subtitle=name)
@@ -235,38 +258,3 @@ def _numbers(rows: Sequence[ModelRow], measures: Collection[str]) -> list[MainNu
         for measure, line in zip(measures, row.numbers, strict=True)
         if line is not None
     ]
-
-
-@final
-class _Writer:
-    """Fills templates; every value on a page passes through `_clean` and is then escaped."""
-
-    def __init__(self) -> None:
-        self.files = Files()
-        self.templates = Environment(
-            loader=PackageLoader("attentest.gallery"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            finalize=_clean,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            extensions=["jinja2.ext.loopcontrols"],
-        )
-        self.templates.filters |= {"number": _number, "count": count, "short": short, "ready": Markup}
-        self.templates.filters |= {"stem": lambda file: PurePosixPath(file).stem, "anchor": _anchor}
-        self.templates.filters |= {"brief": brief, "whole": whole}
-
-    def __call__(self, template: str, file: str, page: object) -> None:
-        self.files[file] = self.templates.get_template(template).render(page=page) + "\n"
-
-
-def _anchor(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.lower())[:40]
-
-
-def _number(value: float) -> str:
-    return number(value).replace("-", "−")
-
-
-def _clean(value: Any) -> Any:
-    return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any, final
 
 from attentest.compare.points import GridPoint, in_words
+from attentest.compare.stored import StoredFinding
 from attentest.compare.verdicts import asks_for
 from attentest.experiments.figures import FIGURES
 from attentest.gallery.missing import absent
@@ -44,15 +45,18 @@ class Album:
     drawn: dict[tuple[str, str], list[Drawn]] = field(default_factory=dict)  # by experiment and title
     heat_maps: list[tuple[Drawn, Sequence[str]]] = field(default_factory=list)
 
-    def add(self, page: PointPage) -> None:
-        """Take what the page shows; files and names only, since drawings are large."""
-        for section in page.sections:
-            experiment = section.finding.cell.config["experiment"]
-            for picture in section.pictures:
-                taken = _taken(page, section, picture.title, picture.file, picture.size, picture.missing)
-                self.drawn.setdefault((experiment, picture.title), []).append(taken)
-            if experiment == HEAT_MAPS and section.heat_maps is not None:
-                self.heat_maps.append((_taken(page, section, section.title), section.heat_maps.html))
+    def add(self, point: GridPoint, sections: Iterable[Mapping[str, Any]]) -> None:
+        """Take what the page of the grid point shows, as `told` has it."""
+        findings = {finding.cell.key: finding for finding in point.findings}
+        for section in sections:
+            finding = findings[section["cell"]]
+            experiment = finding.cell.config["experiment"]
+            for picture in section["pictures"]:
+                taken = _taken(point, finding, section["anchor"], **picture)
+                self.drawn.setdefault((experiment, picture["title"]), []).append(taken)
+            if section["heat_maps"] is not None:
+                place = _taken(point, finding, section["anchor"], section["title"])
+                self.heat_maps.append((place, section["heat_maps"]))
 
     def tables(self, study: Study, lacking: Lacking) -> Iterator[FigureTable]:
         """Every figure of the experiments that the study runs, the paper's own first."""
@@ -102,20 +106,43 @@ def _cell(
     return lacking.why(about | {"experiment": step.name}) if step.is_about(about) else "not asked"
 
 
+def told(page: PointPage) -> list[dict[str, Any]]:
+    """What an album takes of a page, as JSON: files and names only, since drawings are large."""
+    return [
+        {
+            "cell": section.finding.cell.key,
+            "anchor": section.anchor,
+            "title": section.title,
+            "pictures": [
+                {"title": one.title, "file": one.file, "size": list(one.size), "missing": one.missing}
+                for one in section.pictures
+            ],
+            "heat_maps": _heat_maps(section),
+        }
+        for section in page.sections
+    ]
+
+
+def _heat_maps(section: Section) -> list[str] | None:
+    is_asked = section.finding.cell.config["experiment"] == HEAT_MAPS and section.heat_maps is not None
+    return list(section.heat_maps.html) if is_asked and section.heat_maps is not None else None
+
+
 def _taken(
-    page: PointPage,
-    section: Section,
+    point: GridPoint,
+    finding: StoredFinding,
+    anchor: str,
     title: str,
     file: str = "",
-    size: tuple[str, str] = ("", ""),
+    size: Sequence[str] = ("", ""),
     missing: str = "",
 ) -> Drawn:
     return Drawn(
-        point=page.point,
-        finding=section.finding,
-        anchor=section.anchor,
+        point=point,
+        finding=finding,
+        anchor=anchor,
         title=title,
         file=file,
-        size=size,
+        size=(size[0], size[1]),
         missing=missing,
     )

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from attentest.refusal import Refusal
+from attentest.store.about import KEY
 from attentest.store.cell import Cell, canonical
 from attentest.store.store import Store
 
-KEY = re.compile(r"[0-9a-f]{64}")
 FILE = re.compile(r"[A-Za-z0-9_-]{1,60}\.[a-z0-9]{1,20}")
 CORPUS = "corpus.json"  # labels and counts, no text: the one data file that a description brings along
 CORPUS_FIELDS = {"name", "labels", "family", "preparation", "excluded", "counts", "has_query"}

@@ -17,9 +17,10 @@ from typing import Any, final
 import pandas as pd
 
 from attentest.refusal import Refusal
+from attentest.store.about import KEY
 from attentest.store.cell import Cell, canonical, short
+from attentest.store.checking import without_damaged
 from attentest.store.descriptions import (
-    KEY,
     ORIGIN,
     Description,
     Malformed,
@@ -125,6 +126,11 @@ def _read(file: Path) -> list[ImportedFinding]:
 
 
 def _written(file: Path, findings: Sequence[ImportedFinding], store: Store) -> dict[str, Any]:
+    """What is damaged in the store counts as absent, and is written anew."""
+    return without_damaged(store, lambda store: _written_into(store, file, findings), at_once=True)
+
+
+def _written_into(store: Store, file: Path, findings: Sequence[ImportedFinding]) -> dict[str, Any]:
     cells = _descriptions(findings, str(file))
     new = [finding for finding in findings if not finding.is_in(store)]
     unknown = [cell for cell in cells.values() if not _is_known(cell, store)]

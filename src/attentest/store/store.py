@@ -16,28 +16,19 @@ import shutil
 import socket
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, final
 
-import fsspec
-from fsspec.implementations.local import LocalFileSystem
-
 from attentest.refusal import Refusal
-from attentest.store.cell import Cell, short
+from attentest.store import index
+from attentest.store.about import DESCRIPTION, KEY, About, Damage, parsed, sealed, spelled
+from attentest.store.cell import Cell
+from attentest.store.disk import is_lasting, put, refusing, settle
+from attentest.store.folder import Folder
 
-# The user's disk, not our bug: these become a sentence.
-DISK = {
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EROFS,
-    errno.EACCES,
-    errno.EPERM,
-    errno.ENOTDIR,
-    errno.EEXIST,
-}
-STALE = 24 * 3600.0
+NO_DESCRIPTION, GONE = "it cannot be read", "it is not there"
+COPYING = 60.0  # seconds after its last change in which a damaged cell may be one that is just being copied
 Digests = Mapping[str, Mapping[str, Any]]  # of files by name: sha256, bytes
 NONE: Digests = {}
 
@@ -47,17 +38,11 @@ class Store:
     """Cells, plans, failures and unfinished work under one root."""
 
     def __init__(self, url: str | os.PathLike[str]) -> None:
-        self.url = os.fspath(url)
-        try:
-            self.files, self.root = fsspec.url_to_fs(self.url)
-        except (ValueError, ImportError) as error:
-            raise Refusal(
-                f"store {self.url!r}",
-                got=f"a place that cannot be opened ({error})",
-                needs="a folder, or a URL that fsspec knows",
-                way_out="Give a folder, as in --store results.",
-            ) from error
-        self.local = isinstance(self.files, LocalFileSystem)
+        self.folder = Folder(url)
+        self.url, self.files, self.root = self.folder.url, self.folder.files, self.folder.root
+        self.local = self.folder.local
+        self.damaged: dict[str, Damage] = {}  # what was found, whether or not it could be set aside
+        self.left_out: set[str] = set()  # of these what is still in its place, and as good as absent
 
     def existing(self) -> Store:
         """This store, which must be there already: what only looks makes nothing."""
@@ -74,38 +59,85 @@ class Store:
 
     def has(self, key: str) -> bool:
         """Whether the cell is done."""
-        return self.files.exists(self._path("cells", key, "cell.json"))
+        return key not in self.left_out and self.files.isfile(self.folder.path("cells", key, DESCRIPTION))
 
     def read(self, key: str, name: str) -> bytes:
         """One file of a cell, checked against the digest written when the cell was."""
         content = self._read("cells", key, name)
         written = self.about(key)["files"].get(name, {}).get("sha256")
         if hashlib.sha256(content).hexdigest() != written:
-            raise _damaged(key, name)
+            raise Damage(key, name, "its digest is another").refusal()
         return content
 
     def holds(self, key: str, name: str) -> bool:
         """Whether the file is there: a store may travel without its model weights."""
-        return self.files.exists(self._path("cells", key, name))
+        return key not in self.left_out and self.files.isfile(self.folder.path("cells", key, name))
 
     def is_whole(self, key: str) -> bool:
         """Whether the cell is done and all its files are here."""
-        found = self.find("cells", key, "cell.json")
-        return found is not None and all(self.holds(key, name) for name in _parsed(key, found)["files"])
+        return self.has(key) and all(self.holds(key, name) for name in self.about(key)["files"])
 
-    def about(self, key: str) -> dict[str, Any]:
+    def about(self, key: str) -> About:
         """The cell's own description."""
-        return _parsed(key, self._read("cells", key, "cell.json"))
+        return parsed(key, self._read("cells", key, DESCRIPTION))
 
     def cell(self, key: str) -> Cell:
         """What the cell, done or only planned, is made from."""
-        if self.has(key):
-            return Cell.from_json(self.about(key))
-        return Cell.from_json(json.loads(self._read("plans", f"{key}.json")))
+        return Cell.from_json(self.about(key)) if self.has(key) else self._planned(key)
 
     def done(self) -> list[str]:
         """The cells that are done, in the order of their keys."""
-        return sorted(name for name in self._names("cells") if self.has(name))
+        return sorted(name for name in self.folder.names("cells") if KEY.fullmatch(name) and self.has(name))
+
+    def descriptions(self) -> Mapping[str, About]:
+        """What every cell that is done says of itself; whatever is damaged is left out, and named.
+
+        On a disk cells appear whole, so one without a description has lost it.
+        """
+        indexed, found, fresh = index.read(self.folder), {}, 0
+        for key, stamp in index.stamps(self.folder).items():
+            if key in self.left_out:
+                continue
+            known = indexed.get(key)
+            if known is None or known[0] != stamp or not stamp:
+                fresh += 1
+                try:
+                    known = stamp, json.dumps(self.about(key))
+                except Refusal:
+                    self.leave_out(Damage(key, DESCRIPTION, NO_DESCRIPTION if stamp else GONE))
+                    continue
+            found[key] = known
+        if fresh + len(indexed.keys() - found.keys()) >= index.WORTH:
+            index.write(self.folder, found)
+        return index.Descriptions({key: text for key, (_, text) in found.items()})
+
+    def leave_out(self, damage: Damage, *, at_once: bool = False) -> None:
+        """From now on the cell is as good as absent; it is set aside, into `damaged/`, where that is allowed.
+
+        One that has changed in the last minute may just be being copied, and stays in its place unless
+        someone is about to compute it (`at_once`).
+        """
+        key = damage.key
+        self.damaged[key] = damage
+        self.left_out.add(key)
+        with contextlib.suppress(OSError, Refusal):
+            if not at_once and self.local and time.time() - self._changed(key) < COPYING:
+                return
+            if damage.file != DESCRIPTION:
+                self.plan(Cell.from_json(parsed(key, self.folder.content("cells", key, DESCRIPTION) or b"")))
+            self.files.makedirs(self.folder.path("damaged"), exist_ok=True)
+            aside = self.folder.path("damaged", f"{key}-{uuid.uuid4().hex[:8]}")
+            self.files.mv(self.folder.path("cells", key), aside, recursive=True)
+            self.left_out.discard(key)
+
+    def _changed(self, key: str) -> float:
+        folder = Path(self.folder.path("cells", key))
+        return max(each.stat().st_mtime for each in (folder, *folder.iterdir()))
+
+    def set_aside(self) -> set[str]:
+        """The cells that were found damaged and have not been computed again."""
+        moved = {name[:64] for name in self.folder.names("damaged") if KEY.fullmatch(name[:64])}
+        return {key for key in moved | self.left_out if not self.has(key)}
 
     def write(
         self, cell: Cell, files: Mapping[str, bytes], notes: Mapping[str, Any], *, elsewhere: Digests = NONE
@@ -114,26 +146,31 @@ class Store:
         digests = {n: {"sha256": hashlib.sha256(c).hexdigest(), "bytes": len(c)} for n, c in files.items()}
         about = cell.as_json() | {"key": cell.key, "files": {**digests, **elsewhere}, **notes}
         about |= {"written": now(), "host": socket.gethostname()}
-        whole = {**files, "cell.json": spelled(about)}
-        with self._disk():
+        about |= {"elsewhere": sorted(elsewhere)} if elsewhere else {}
+        whole = {**files, DESCRIPTION: sealed(about)}
+        with refusing(self.url):
             if self.local:
                 self._move_in(cell.key, whole)
-            elif not self.is_whole(cell.key):
+            elif not self._is_sound(cell.key):
                 for name, content in whole.items():
-                    self.files.pipe_file(self._path("cells", cell.key, name), content)
+                    self.files.pipe_file(self.folder.path("cells", cell.key, name), content)
+            self.left_out.discard(cell.key)
         if not elsewhere:  # else what is begun of it here may still be finished
             self.forget("failures", f"{cell.key}.json")
             self.forget("partial", cell.key)
 
     def _move_in(self, key: str, whole: Mapping[str, bytes]) -> None:
-        made, aside = (Path(self._path("making", f"{key}-{uuid.uuid4().hex}")) for _ in range(2))
+        made, aside = (self.folder.making(f"{key}-") for _ in range(2))
         made.mkdir(parents=True)
+        target, lasting = Path(self.folder.path("cells", key)), is_lasting()
         try:
             for name, content in whole.items():
-                (made / name).write_bytes(content)
-            target = Path(self._path("cells", key))
-            target.parent.mkdir(exist_ok=True)
-            if not self.is_whole(key):
+                put(made / name, content, lasting=lasting)
+            settle(made, lasting=lasting)
+            if not target.parent.exists():
+                target.parent.mkdir(exist_ok=True)
+                settle(target.parent.parent, lasting=lasting)
+            if not self._is_sound(key):
                 # It travelled without some of its files, or a copy of it stopped half-way; we have them all.
                 with contextlib.suppress(FileNotFoundError):
                     target.rename(aside)
@@ -142,22 +179,56 @@ class Store:
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
+            settle(target.parent, lasting=lasting)
         finally:
             for left in (made, aside):
                 shutil.rmtree(left, ignore_errors=True)
+
+    def _is_sound(self, key: str) -> bool:
+        try:
+            return self.is_whole(key)
+        except Refusal:  # a damaged description is no cell
+            return False
 
     # --- plans, failures, unfinished work
 
     def plan(self, cell: Cell) -> None:
         """Say what is going to be done, before it is."""
         content = spelled(cell.as_json())
-        path = self._path("plans", f"{cell.key}.json")
-        if not (self.files.exists(path) and self.files.cat_file(path) == content):
+        path = self.folder.path("plans", f"{cell.key}.json")
+        if self.find("plans", f"{cell.key}.json") != content:
+            if self.files.isdir(path):
+                self.forget("plans", f"{cell.key}.json")
             self.replace(content, "plans", f"{cell.key}.json")
+
+    def _planned(self, key: str) -> Cell:
+        cell = self._readable_plan(key)
+        if cell is None:
+            self._read("plans", f"{key}.json")  # none at all is refused as that
+            raise Refusal(
+                f"plan {key}",
+                got="a file that is not what was written",
+                needs="the plan as it was stored",
+                way_out="Plan again: run the study that needs the cell, with --plan or without.",
+            )
+        return cell
+
+    def _readable_plan(self, key: str) -> Cell | None:
+        """None where there is no plan, or a damaged one."""
+        try:
+            cell = Cell.from_json(json.loads(self.find("plans", f"{key}.json") or b""))
+            return cell if cell.key == key else None
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return None
+
+    def planned(self) -> dict[str, Cell]:
+        """Everything that was ever planned, as far as its plan can be read."""
+        found = {key: self._readable_plan(key) for key in self.plans()}
+        return {key: cell for key, cell in found.items() if cell is not None}
 
     def plans(self) -> list[str]:
         """The keys of everything that was ever planned."""
-        return sorted(name.removesuffix(".json") for name in self._names("plans"))
+        return sorted(name.removesuffix(".json") for name in self.folder.names("plans"))
 
     def fail(self, key: str, error: str, traceback: str) -> None:
         """Keep a failure with its traceback; the next run tries again."""
@@ -166,39 +237,25 @@ class Store:
 
     def failures(self) -> dict[str, dict[str, Any]]:
         """What failed last time it was tried."""
-        found = {name: self.find("failures", name) for name in sorted(self._names("failures"))}
-        return {n.removesuffix(".json"): json.loads(content) for n, content in found.items() if content}
+        told = {}
+        for name in sorted(self.folder.names("failures")):
+            with contextlib.suppress(ValueError, RecursionError):  # a damaged note says nothing
+                about = json.loads(self.find("failures", name) or b"")
+                if isinstance(about, dict) and {"error", "traceback"} <= about.keys():
+                    told[name.removesuffix(".json")] = about
+        return told
 
-    def replace(self, content: bytes, *path: str) -> None:
-        """Write one file, at once or not at all."""
-        target = self._path(*path)
-        with self._disk():
-            if not self.local:
-                self.files.pipe_file(target, content)
-                return
-            made = Path(self._path("making", uuid.uuid4().hex))
-            made.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                made.write_bytes(content)
-                Path(target).parent.mkdir(parents=True, exist_ok=True)
-                made.replace(target)
-            finally:
-                made.unlink(missing_ok=True)
+    def replace(self, content: bytes, *path: str, lasting: bool = False) -> None:
+        """Write one file, at once or not at all; a `lasting` one is never lost with the power."""
+        self.folder.replace(content, *path, lasting=lasting)
 
     def find(self, *path: str) -> bytes | None:
         """A file's content, or None where there is none."""
-        try:
-            return self.files.cat_file(self._path(*path))
-        except FileNotFoundError:
-            return None
+        return None if path[0] == "cells" and path[1] in self.left_out else self.folder.content(*path)
 
     def forget(self, *path: str) -> None:
         """Remove a file or folder that may be there; one that another run is just filling stays."""
-        try:
-            self.files.rm(self._path(*path), recursive=True)
-        except OSError as error:
-            if not isinstance(error, FileNotFoundError) and error.errno != errno.ENOTEMPTY:
-                raise
+        self.folder.forget(*path)
 
     def sweep(self) -> None:
         """Remove what killed writers left: notes on cells that are done, and what is half made for a day.
@@ -206,15 +263,11 @@ class Store:
         Tidying may fail: others write and sweep here too, and a store that is only read need not be tidy.
         """
         for folder in ("failures", "partial"):
-            for name in self._names(folder):
+            for name in self.folder.names(folder):
                 if self.is_whole(name.removesuffix(".json")):
                     with contextlib.suppress(OSError):
                         self.forget(folder, name)
-        for name in self._names("making") if self.local else ():
-            left = Path(self._path("making", name))
-            with contextlib.suppress(OSError):
-                if time.time() - left.stat().st_mtime > STALE:
-                    shutil.rmtree(left) if left.is_dir() else left.unlink()
+        self.folder.sweep()
 
     def resolve(self, prefix: str) -> str:
         """The key that begins so, among cells and plans; none or several is refused."""
@@ -229,18 +282,6 @@ class Store:
             )
         return matching[0]
 
-    # --- paths
-
-    def _path(self, *parts: str) -> str:
-        return "/".join([self.root.rstrip("/"), *parts])
-
-    def _names(self, folder: str) -> Iterator[str]:
-        try:
-            entries = self.files.ls(self._path(folder), detail=False, refresh=True)
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        yield from (entry.rstrip("/").rsplit("/", 1)[-1] for entry in entries)
-
     def _read(self, *path: str) -> bytes:
         found = self.find(*path)
         if found is None:
@@ -251,41 +292,6 @@ class Store:
                 way_out="Run the study that makes it, or give the right --store.",
             )
         return found
-
-    @contextlib.contextmanager
-    def _disk(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if error.errno not in DISK:
-                raise
-            raise Refusal(
-                f"store {self.url}",
-                got=f"a disk that does not take it ({os.strerror(error.errno or 0)})",
-                needs="a folder that can be written and has room",
-                way_out="Free some space or give another --store; what is done is kept.",
-            ) from error
-
-
-def _parsed(key: str, content: bytes) -> dict[str, Any]:
-    try:
-        return json.loads(content)
-    except ValueError as error:
-        raise _damaged(key, "cell.json") from error
-
-
-def _damaged(key: str, name: str) -> Refusal:
-    return Refusal(
-        f"cell {short(key)}",
-        got=f"a {name} that is not what was written",
-        needs="the file as it was stored",
-        way_out=f"Remove the folder cells/{key} from the store and run again.",
-    )
-
-
-def spelled(value: Any) -> bytes:
-    """JSON as it is stored: readable, sorted, the same bytes for the same value."""
-    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False).encode()
 
 
 def now() -> str:

@@ -15,6 +15,7 @@ from attentest.terminal.progress import described
 from attentest.terminal.tables import findings_table, plain_table
 
 Document = dict[str, Any]
+MOST = 1000  # cells of a store that a terminal lists
 VERDICT = {"supported": "green", "refuted": "red", "mixed": "magenta", "undecided": "yellow"}
 
 
@@ -167,6 +168,13 @@ def show_site(document: Document, console: Console) -> None:
     """Where the pages are."""
     said = f"{document['pages']} pages and {document['figures']} figures. Open {document['index']}"
     console.print(said, markup=False, highlight=False, soft_wrap=True)
+    if document["lacking"]:
+        shown = ", ".join(
+            f"{one['cell'][:12]} ({', '.join(one['files'])})" for one in document["lacking"][:3]
+        )
+        more = " and others" if len(document["lacking"]) > 3 else ""
+        said = f"{len(document['lacking'])} cells lack files, and pages what these would show: {shown}{more}."
+        console.print(said, markup=False, highlight=False, soft_wrap=True)
 
 
 def show_conclusions(document: Document, console: Console) -> None:
@@ -190,12 +198,17 @@ def show_conclusions(document: Document, console: Console) -> None:
 def show_cells(document: Document, console: Console) -> None:
     """Every cell with what it is."""
     rows = [
-        (cell["cell"][:12], cell["stage"], _described(cell), cell["written"]) for cell in document["cells"]
+        (cell["cell"][:12], cell["stage"], _described(cell), cell["written"])
+        for cell in document["cells"][:MOST]
     ]
     console.print(plain_table(("cell", "stage", "what", "written"), rows, str(document["store"])))
     for failure in document["failed"]:
         console.print(f"failed: {failure['cell'][:12]} {failure['error']}", style="red", markup=False)
-    console.print(f"{len(rows)} cells, {len(document['planned'])} more planned.", highlight=False)
+    if len(document["cells"]) > MOST:
+        console.print(f"and {len(document['cells']) - MOST} more; --json lists all.", highlight=False)
+    console.print(
+        f"{len(document['cells'])} cells, {len(document['planned'])} more planned.", highlight=False
+    )
 
 
 def _described(cell: Document) -> str:

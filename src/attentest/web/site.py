@@ -21,7 +21,7 @@ from attentest.store.store import Store
 OWN = ("live.html", "live.css", "live.js", "views.js", "weights.js")
 RELOAD = 2  # seconds until a page that waits for the report asks again
 Files = Mapping[str, bytes | Path]
-UNFINISHED = ("making", "partial", "site")  # what a store holds besides results
+UNFINISHED = ("damaged", "index.parquet", "making", "partial", "site")  # what a store holds besides results
 
 
 @final

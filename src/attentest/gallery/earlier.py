@@ -1,0 +1,134 @@
+"""The report that is in a folder already: what it was made from, and which of its pages hold still.
+
+Each page of a grid point is kept with a token: the sha256 of all that the page is made from. A page whose
+token is the same is taken from the folder, after its files were compared with their digests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any, final
+
+from attentest.compare.points import GridPoint
+from attentest.compare.stored import Stored
+from attentest.compare.verdicts import Judged
+from attentest.gallery.folder import marked
+from attentest.store.cell import canonical
+from attentest.studies.recipe import Study
+
+Files = dict[str, str]
+# Whatever draws, counts or writes a page.
+DRAWN_BY = ("altair", "jinja2", "numpy", "pandas", "pyarrow", "scipy", "vl-convert-python")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """What was made of one grid point: its pages and figures, and what other pages show of it."""
+
+    files: Files
+    seeds: dict[str, dict[str, float]]  # the numbers of single seeds
+    drawn: list[dict[str, Any]]  # for the album: see `study_figures.told`
+    explorer: dict[str, Any]  # the page of its texts, all fields but the point
+
+
+@final
+@dataclass
+class Earlier:
+    """Pages by their tokens: those that a folder holds, and those of the report that is being made."""
+
+    folder: Path | None = None
+    digests: Mapping[str, str] = field(default_factory=dict)
+    pages: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    now: dict[str, dict[str, Any]] = field(default_factory=dict)
+    taken: int = 0
+
+    @classmethod
+    def of(cls, folder: Path) -> Earlier:
+        """The report in the folder; none of ours, or a damaged one, is as good as none."""
+        told = marked(folder)
+        digests, pages = told.get("digests"), told.get("pages")
+        if not (isinstance(digests, dict) and isinstance(pages, dict)):
+            return cls()
+        return cls(folder, digests, pages)
+
+    def take(self, token: str) -> Made | None:
+        """What was made under that token, if all of it is still there."""
+        page = self.pages.get(token)
+        if page is None:
+            return None
+        try:
+            files = {name: self._read(name) for name in page["files"]}
+            others = {name: page[name] for name in ("seeds", "drawn", "explorer")}
+            made = Made(files=files, **others)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        self.taken += 1
+        return made
+
+    def _read(self, name: str) -> str:
+        assert self.folder is not None
+        content = (self.folder / name).read_bytes()
+        if hashlib.sha256(content).hexdigest() != self.digests[name]:
+            raise ValueError(name)
+        return content.decode()
+
+    def keep(self, token: str, made: Made) -> None:
+        """For the next report."""
+        self.now[token] = {**vars(made), "files": list(made.files)}
+
+    def notes(self, files: Mapping[str, str]) -> dict[str, Any]:
+        """What the folder of these files is to remember."""
+        digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
+        return {"digests": digests, "pages": self.now}
+
+
+@cache
+def code() -> str:
+    """The sha256 of the package, templates and styles included, and the versions of what it draws with."""
+    digest = hashlib.sha256()
+    top = Path(str(resources.files("attentest")))
+    for path in sorted(top.rglob("*")):
+        if path.is_file() and path.suffix != ".pyc":
+            digest.update(f"{path.relative_to(top).as_posix()}\0".encode() + path.read_bytes())
+    versions = [f"{name} {metadata.version(name)}" for name in DRAWN_BY]
+    return digest.hexdigest() + " ".join(versions)
+
+
+def token(
+    point: GridPoint, said: Sequence[Judged], studies: Mapping[str, Study], asked: Mapping[str, Any]
+) -> str:
+    """The sha256 of all that the pages of a grid point are made from."""
+    stored = point.findings[0].stored
+    keys = sorted(_made_from(point, stored))
+    spelled = [
+        code(),
+        point.file,
+        dict(asked),
+        [[finding.cell.key, finding.trained_on, finding.corpus_key] for finding in point.findings],
+        [[key, stored.about[key], _here(stored, key)] for key in keys],
+        [[one.study.study, one.finding.cell.key, repr(asdict(one.verdict))] for one in said],
+        {name: study.model_dump(mode="json") for name, study in studies.items()},
+    ]
+    return hashlib.sha256(canonical(spelled).encode()).hexdigest()
+
+
+def _made_from(point: GridPoint, stored: Stored) -> set[str]:
+    """The cells of the point, and all they were made from, as far as the store knows."""
+    found: set[str] = set()
+    ahead = {finding.cell.key for finding in point.findings}
+    ahead |= {key for finding in point.findings if (key := finding.corpus_key) is not None}
+    while ahead := {key for key in ahead if key in stored.cells} - found:
+        found |= ahead
+        ahead = {each for key in ahead for each in stored.cells[key].inputs.values()}
+    return found
+
+
+def _here(stored: Stored, key: str) -> list[str]:
+    """Which of its files the store holds: a page says so where it lacks one."""
+    return [name for name in stored.about[key]["files"] if stored.store.holds(key, name)]
