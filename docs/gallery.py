@@ -58,7 +58,7 @@ def title(study: str) -> str:
 
 
 def runs(results: Path) -> list[Run]:
-    """The folder itself and the folders in it that hold findings, newest last."""
+    """The folder itself and the folders in it that hold findings, by name."""
     inner = [folder for folder in sorted(results.iterdir()) if folder.is_dir()]
     return [Run(results, "results"), *(Run(folder, folder.name) for folder in inner)]
 

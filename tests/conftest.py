@@ -5,6 +5,8 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.setdefault("ATTENTEST_FSYNC", "0")  # stores of tests are scratch
 
+import tests.checked  # noqa: F401  # isort: skip  # before anything of the package is imported
+
 import socket
 from dataclasses import replace
 

@@ -12,15 +12,11 @@ from attentest.statistics.record import seed_estimates, to_frame
 from tests.observed import concluded
 
 
-def check_it_says_the_same_again_and_leaves_the_rows_alone(conclude, rows, found):
-    before = rows.copy(deep=True)
-    pd.testing.assert_frame_equal(to_frame(found), concluded(rows, conclude), check_exact=True)
-    pd.testing.assert_frame_equal(rows, before)
-
-
-def check_ignores_row_order(conclude, rows, found):
+def check_it_says_the_same_again_in_any_order_and_leaves_the_rows_alone(conclude, rows, found):
     shuffled = rows.sample(frac=1, random_state=1)
+    before = shuffled.copy(deep=True)
     pd.testing.assert_frame_equal(to_frame(found), concluded(shuffled, conclude), check_exact=True)
+    pd.testing.assert_frame_equal(shuffled, before)
 
 
 def check_every_measure_has_a_card(conclude, rows, found):

@@ -75,14 +75,14 @@ def weighed(rows):
 WEIGHED = ("importance", "adversary", "ablation")
 
 
-def put_texts(store, name="mine", encoders=("bilstm", "average")):
+def put_texts(store, name="mine", encoders=("bilstm", "average"), more=("removal", "ablation")):
     """Grid points with what the explorer shows; the first has smallest flips and effects, too."""
     cell = Cell(stage="corpus", version=1, config={"name": name, "source": "by hand"})
     store.write(cell, to_files(corpus_of_texts(name)), {})
     for encoder in encoders:
         for experiment in ("importance", "adversary", "permutation"):
             put(store, experiment, cell, _files(experiment), encoder=encoder)
-    for experiment in ("removal", "ablation"):
+    for experiment in more:
         put(store, experiment, cell, _files(experiment), encoder=encoders[0])
     return cell
 

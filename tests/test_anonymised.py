@@ -191,7 +191,7 @@ def test_a_sibling_without_words_is_trained_read_and_imitated_through_the_planne
     corpus = replace(planted, train=planted.train[:96], dev=planted.dev[:20], test=planted.test[:20])
     store = Store(tmp_path / "store")
     store.write(corpus_cell("planted-keyword"), to_files(corpus), {})
-    path = toml(tmp_path, '[[experiment]]\nname = "kin"')
+    path = toml(tmp_path, '[[experiment]]\nname = "kin"', corpus="planted-keyword")
     result = run_study(path, str(tmp_path / "store"), engine="inline", device="cpu")
     assert result["failed"] == [] and len(result["findings"]) == 2
     assert {row["estimate"] for row in result["findings"]} == {0.0}

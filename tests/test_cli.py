@@ -393,7 +393,7 @@ def wait_for(path, pattern, process):
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here, answer):
     # No word says the label, so no epoch is perfect and the training lasts.
     add(here / "data", "noise", table().replace("an awful", "some").replace("a fine", "some"))
-    words = ["train", "noise", "--epochs", "20", "--batch-size", "1", "--device", "cpu"]
+    words = ["train", "noise", "--epochs", "6", "--batch-size", "1", "--device", "cpu"]
     process = subprocess.Popen(
         [sys.executable, "-m", "attentest", *words, "--store", "broken", "--json"],
         stdout=subprocess.PIPE,

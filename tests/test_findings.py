@@ -42,9 +42,8 @@ from attentest.statistics.record import COLUMNS, Finding, completed, seed_estima
 from tests.findings_rules import (
     CHECKS,
     check_every_measure_has_a_card,
-    check_ignores_row_order,
     check_intervals_and_seeds_say_the_same_as_the_estimate,
-    check_it_says_the_same_again_and_leaves_the_rows_alone,
+    check_it_says_the_same_again_in_any_order_and_leaves_the_rows_alone,
     check_there_is_no_news_without_trained_models,
 )
 from tests.observed import adversary_rows, concluded, importance_rows, one, texts
@@ -234,10 +233,10 @@ def adds_a_column(rows, *, mode, rng):
 @pytest.mark.parametrize(
     "check, mutant",
     [
-        (check_it_says_the_same_again_and_leaves_the_rows_alone, draws_from_nowhere),
-        (check_ignores_row_order, draws_by_position),
+        (check_it_says_the_same_again_in_any_order_and_leaves_the_rows_alone, draws_from_nowhere),
+        (check_it_says_the_same_again_in_any_order_and_leaves_the_rows_alone, draws_by_position),
         (check_every_measure_has_a_card, invents_a_measure),
-        (check_it_says_the_same_again_and_leaves_the_rows_alone, adds_a_column),
+        (check_it_says_the_same_again_in_any_order_and_leaves_the_rows_alone, adds_a_column),
         (check_there_is_no_news_without_trained_models, invents_a_measure),
         (check_intervals_and_seeds_say_the_same_as_the_estimate, forgets_the_seeds),
         (check_intervals_and_seeds_say_the_same_as_the_estimate, has_intervals_of_its_own),

@@ -29,6 +29,7 @@ from attentest.model.training.building import build
 from attentest.model.training.loop import Training
 from attentest.refusal import Refusal
 from attentest.statistics.comparison import jensen_shannon
+from attentest.statistics.estimates import estimates_alone
 from attentest.store.tables import from_parquet
 from attentest.studies.published import load_published
 from attentest.studies.recipe import load_study
@@ -333,14 +334,20 @@ def test_a_whole_run_from_cells(store, monkeypatch):
     assert math.isfinite(read_off) == (apart["frozen"] >= 0.57)
 
 
+@pytest.fixture(scope="module")
+def made():
+    """Which findings there are; their intervals are tested elsewhere."""
+    with estimates_alone(every_group=True):
+        return {
+            "dispersion": concluded(dispersion_rows(), dispersion.conclude),
+            "sparsity": concluded(sparsity_rows(), sparsity.conclude),
+            "frozen-adversary": concluded(frozen_adversary_rows(), frozen_adversary.conclude),
+        }
+
+
 @pytest.mark.parametrize("name", ["meister-2021", "meister-2021-transformer"])
-def test_every_claim_of_the_studies_is_about_a_finding_they_make(name):
+def test_every_claim_of_the_studies_is_about_a_finding_they_make(name, made):
     study = load_study(name)
-    made = {
-        "dispersion": concluded(dispersion_rows(), dispersion.conclude),
-        "sparsity": concluded(sparsity_rows(), sparsity.conclude),
-        "frozen-adversary": concluded(frozen_adversary_rows(), frozen_adversary.conclude),
-    }
     strengths = {f"frozen lambda {number:g}" for number in sweep(FrozenAdversary().lambdas)}
     for written in study.claim:
         asked, measure, group = Claim(**written.model_dump()).parts

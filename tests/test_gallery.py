@@ -59,6 +59,14 @@ def gallery(tmp_path_factory):
         return store, build(store.url, {"mine": "here", "adr": "absent"}, version="1")
 
 
+@pytest.fixture(scope="session")
+def one_model(tmp_path_factory):
+    """A store of the same texts with few findings, which is reported of in a fraction of the time."""
+    store = Store(tmp_path_factory.mktemp("one") / "store")
+    put_texts(store, encoders=("bilstm",), more=())
+    return store
+
+
 def point_of(store, encoder="bilstm"):
     [point] = [p for p in grid_points(Stored(store)) if p.axes["encoder"] == encoder]
     return point
@@ -214,10 +222,10 @@ def test_nothing_hostile_is_in_any_script(gallery):
     assert harmless(HOSTILE.id) in explored(files)["ids"]
 
 
-def test_texts_that_need_credentials_have_a_page_that_says_so_and_no_shard(gallery, monkeypatch):
-    store, _ = gallery
+def test_texts_that_need_credentials_have_a_page_that_says_so_and_no_shard(one_model, monkeypatch):
     monkeypatch.setattr(pictures, "FIGURES", {})
-    files = build(store.url, {}, version="1", private=["mine"])
+    monkeypatch.setattr(site, "to_svg", lambda chart: "<svg/>")
+    files = build(one_model.url, {}, version="1", private=["mine"])
     assert "need credentials" in files["explore-mine-bilstm-additive.html"]
     assert not [name for name in files if "weights-" in name or name.startswith("data/texts")]
     assert "good7" not in "".join(files.values()) and "t0007" not in "".join(files.values())
@@ -230,13 +238,12 @@ def test_without_rows_there_is_nothing_to_explore(gallery, monkeypatch):
     assert not list(examples(PointRows(point))) and by_seed(PointRows(point)) == {}
 
 
-def test_of_a_report_in_one_file_only_the_texts_kept_whole_travel(gallery, monkeypatch):
-    store, _ = gallery
+def test_of_a_report_in_one_file_only_the_texts_kept_whole_travel(one_model, monkeypatch):
     monkeypatch.setattr("attentest.compare.stored.StoredFinding.weights", lambda self, seed: {"t0030": [0.5]})
     monkeypatch.setattr(pictures, "FIGURES", {})
     monkeypatch.setattr(site, "to_svg", lambda chart: "<svg/>")
     for every, there in ((True, 1), (False, 0)):
-        files = build(store.url, {}, version="1", every_text=every)
+        files = build(one_model.url, {}, version="1", every_text=every)
         assert explored(files)["weighed"][30] == there
 
 
@@ -427,9 +434,10 @@ def test_places_of_one_file_are_told_apart_by_their_page(gallery):
     assert len(places) == len(set(places))
 
 
-def test_the_command_writes_one_file_or_a_folder_or_both(gallery, tmp_path, capsys, monkeypatch):
-    store, _ = gallery
+def test_the_command_writes_one_file_or_a_folder_or_both(one_model, tmp_path, capsys, monkeypatch):
+    store = one_model
     monkeypatch.setattr(pictures, "FIGURES", {})
+    monkeypatch.setattr(site, "to_svg", lambda chart: "<svg/>")
     one = tmp_path / "deep" / "all.html"
     assert run(["report", "--store", store.url, "--single", str(one), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)

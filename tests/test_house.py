@@ -9,7 +9,9 @@ import sys
 from abc import ABC, abstractmethod
 from pathlib import Path
 
+import numpy as np
 import pytest
+from jaxtyping import TypeCheckError
 
 from attentest.bench.plan import MODEL_VERSION, READING_VERSION
 from attentest.corpus.sources import CORPORA
@@ -18,7 +20,9 @@ from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.experiments.contract import AbstractExperiment
 from attentest.experiments.observers import EXPERIMENTS
 from attentest.references import references
+from attentest.statistics.interval import weighted_mean
 from attentest.studies.recipe import load_study, names
+from tests.checked import modules_with_shapes
 from tests.house import (
     BY_NAME,
     EVERYWHERE,
@@ -123,6 +127,12 @@ def test_a_file_in_a_folder_of_a_part_is_walked():
     parts = {module: part_of(module) for module, _ in modules()}
     assert parts["experiments.guided.observe"] == "experiments"
     assert parts["experiments.calibration.observe"] == "experiments.calibration.observe"
+
+
+def test_shapes_are_checked_while_tests_run():
+    with pytest.raises(TypeCheckError):
+        weighted_mean(np.zeros((2, 2)), np.ones((1, 2)))
+    assert len(modules_with_shapes()) > 100 and "attentest.statistics.interval" in modules_with_shapes()
 
 
 def test_findings_are_made_in_one_place():

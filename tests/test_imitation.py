@@ -363,7 +363,7 @@ def small(tmp_path, planted):
 def test_siblings_imitate_the_subject_and_each_other_and_guide(small, tmp_path, monkeypatch):
     monkeypatch.setitem(EXPERIMENTS, "kin", Kin)
     monkeypatch.setitem(CONCLUSIONS, "kin", kin_conclusion(conclude_kin, "kin"))
-    path, store = toml(tmp_path, '[[experiment]]\nname = "kin"'), small
+    path, store = toml(tmp_path, '[[experiment]]\nname = "kin"', corpus="planted-keyword"), small
     planner = Planner(store)
     planner.study(load_study(path))
     (observation,) = (cell for cell in planner.cells.values() if cell.stage == "observation")

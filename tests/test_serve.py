@@ -14,6 +14,7 @@ import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -32,6 +33,7 @@ from attentest.web.drawing import drawing
 from attentest.web.server import CONNECTIONS, OF_ONE_CLIENT, SECONDS, bound
 from attentest.web.shelf import Shelf
 from attentest.web.site import OWN, Pages, own_pages
+from tests.families import tiny, tokenizer
 from tests.gallery import put, put_corpus
 from tests.serving import AT_MOST, TEXT, application, eventually, fetched, put_kind, served
 
@@ -430,6 +432,42 @@ def test_it_says_its_address_serves_and_ends_with_ctrl_c(store, tmp_path):
     finally:
         status, out, err = ended(process)
     assert (status, out, err) == (0, "", "")
+
+
+def test_models_that_are_named_are_served_without_a_store(tmp_path):
+    model = tiny("gpt2", head="LMHeadModel")
+    model.save_pretrained(tmp_path / "gpt")
+    tokenizer("gpt2").save_pretrained(tmp_path / "gpt")
+    nowhere = SimpleNamespace(url=str(tmp_path / "none"))
+    causal = ("--task", "prompt", "--prompt", "a cat {text} today", "--labels", " good, bad")
+    process, line = started(nowhere, tmp_path, "--json", "--model", str(tmp_path / "gpt"), *causal)
+    try:
+        address = f"127.0.0.1:{json.loads(line)['port']}"
+        (offered,) = json.loads(fetched(address, "/api/models")[2])["models"]
+        assert offered["name"] == str(tmp_path / "gpt") and offered["labels"] == ["good", "bad"]
+        question = {"model": offered["key"], "text": "the film was bad", "layer": 0, "head": 1}
+        status, _, body = fetched(address, "/api/read", method="POST", question=question)
+        said = json.loads(body)
+        assert status == 200 and said["units"] == ["the", "film", "was", "bad"] and len(said["heads"]) == 3
+        assert b"no findings" in fetched(address, "/")[2]
+        asked = f"/api/example?model={offered['key']}"
+        assert b"no corpus of its own" in fetched(address, asked)[2]
+    finally:
+        status, _, _ = ended(process)
+    assert status == 0 and not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--model", "nowhere/at-all"), "--network"),
+        (("--model", "."), "config.json"),
+        (("--model", ".", "--task", "prompt"), "--prompt"),
+    ],
+)
+def test_a_model_that_cannot_be_served_is_refused_before_anything_listens(words, says, tmp_path, capsys):
+    assert run(["serve", "--store", str(tmp_path / "none"), *words]) == 2
+    assert says in capsys.readouterr().err
 
 
 # To draw figures takes most of the time; here and in the other process none are.

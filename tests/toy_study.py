@@ -8,13 +8,15 @@ from attentest.experiments.description import Conclusion, Description
 from attentest.statistics.record import Finding
 from attentest.store.store import Store
 
+# Which word decides has to be learnt; few texts, so that a training takes a moment.
+CORPUS = "planted-reviews(cues=2,dev=60,distractors=0,length=24,negation=0.0,test=60,train=400)"
 TOY = """
 study = "toy"
 title = "As small as a study can be"
 seeds = 1
 
 [grid]
-corpus = ["planted-keyword"]
+corpus = ["{corpus}"]
 encoder = ["average"]
 
 [model]
@@ -42,9 +44,9 @@ PERMUTATION = '[[experiment]]\nname = "permutation"\nparameters = {{ permutation
 BOTH = f"{PERFORMANCE}\n\n{PERMUTATION.format(5)}"
 
 
-def toml(folder, experiments=BOTH, epochs=1, vectors="random"):
+def toml(folder, experiments=BOTH, epochs=1, vectors="random", corpus=CORPUS):
     path = folder / "toy.toml"
-    path.write_text(TOY.format(experiments=experiments, epochs=epochs, vectors=vectors))
+    path.write_text(TOY.format(corpus=corpus, experiments=experiments, epochs=epochs, vectors=vectors))
     return str(path)
 
 

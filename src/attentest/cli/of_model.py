@@ -60,9 +60,13 @@ def choice_of(
 
 
 def task_of(task: str, prompt: str | None, mark: str | None) -> dict[str, Any]:
-    """A task, with its prompt as a shell hands it over: a line break is a backslash and an n."""
-    written = None if prompt is None else prompt.replace("\\n", "\n").replace("\\t", "\t")
-    return {"task": task, "prompt": written, "mark": mark}
+    """A task, its prompt, and where its next token is asked about."""
+    return {"task": task, "prompt": prompt_of_shell(prompt), "mark": mark}
+
+
+def prompt_of_shell(prompt: str | None) -> str | None:
+    """A prompt as a shell hands it over, in which a line break is a backslash and an n."""
+    return None if prompt is None else prompt.replace("\\n", "\n").replace("\\t", "\t")
 
 
 def _place(what: str, written: str | None) -> int | str | None:

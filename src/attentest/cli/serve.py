@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attentest.cli.of_model import LabelsOption, NetworkOption, RemoteCodeOption
+from attentest.cli.of_model import (
+    LabelsOption,
+    NetworkOption,
+    PlaceOption,
+    PromptOption,
+    RemoteCodeOption,
+    TaskOption,
+    TypeOption,
+    prompt_of_shell,
+)
 from attentest.cli.results import CREDENTIALS
 from attentest.cli.shared import (
     DEFAULT_STORE,
@@ -49,6 +58,10 @@ def serve(
         typer.Option(help="Ask this one, too: a folder, a name on the hub, module:factory. Again for more."),
     ] = None,
     labels: LabelsOption = None,
+    task: TaskOption = "classify",
+    prompt: PromptOption = None,
+    device: PlaceOption = "auto",
+    dtype: TypeOption = None,
     network: NetworkOption = False,
     remote_code: RemoteCodeOption = False,
     data_dir: DataOption = None,
@@ -74,7 +87,8 @@ def serve(
     given: _Given = ({}, [])
     if model:
         with in_options():
-            given = _given(model, labels, network, remote_code)
+            asked = {"task": task, "prompt": prompt_of_shell(prompt), "device": device, "dtype": dtype}
+            given = _given(model, labels, {**asked, "network": network, "remote_code": remote_code})
     private = [] if include_text else [n for n, c in CORPORA.items() if c.restriction == CREDENTIALS]
     with _store(store, needed=not model) as here, bound(host, port) as listener, place(here) as folder:
         live, why = _live(here, given[0])
@@ -138,9 +152,10 @@ def _store(url: str, *, needed: bool) -> Iterator[Store]:
         yield Store(empty)
 
 
-def _given(names: list[str], labels: str | None, network: bool, remote_code: bool) -> _Given:
+def _given(names: list[str], labels: str | None, asked: dict[str, Any]) -> _Given:
     """The models that were named; without torch none can be loaded, which is said."""
     try:
+        from attentest.auditing.options import check_options, check_task
         from attentest.live.given import given_models
     except ImportError as error:
         _need_torch(error)
@@ -150,7 +165,9 @@ def _given(names: list[str], labels: str | None, network: bool, remote_code: boo
             needs="torch, to run a model",
             way_out="pip install torch, or leave --model out.",
         ) from error
-    return given_models(names, labels, network=network, remote_code=remote_code)
+    check_options(device=asked["device"], dtype=asked["dtype"], task=asked["task"])
+    check_task(asked["task"], asked["prompt"], labels, None)
+    return given_models(names, labels, **asked)
 
 
 def _need_torch(error: ImportError) -> None:

@@ -7,20 +7,30 @@ from typing import Any
 
 from attentest.auditing.digest import audited_digest
 from attentest.auditing.held import check_held, held_model
+from attentest.foreign.prompt import CLASSIFY
 from attentest.model.seam import Model
 
 Described = dict[str, Any]
 
 
 def given_models(
-    names: Sequence[str], labels: str | None = None, *, network: bool = False, remote_code: bool = False
+    names: Sequence[str],
+    labels: str | None = None,
+    *,
+    network: bool = False,
+    remote_code: bool = False,
+    task: str = CLASSIFY,
+    **asked: Any,
 ) -> tuple[Mapping[str, Model], list[Described]]:
-    """Each model by its key, the digest of its parameters, and what the page has to know of it."""
+    """Each model by its key, the digest of its parameters, and what the page has to know of it.
+
+    `asked` is what an audit may say of how a model is loaded: prompt, device, dtype.
+    """
     for name in names:
-        check_held(name, network=network, remote_code=remote_code)
+        check_held(name, network=network, remote_code=remote_code, task=task)
     models, about = dict[str, Model](), []
     for name in names:
-        model = held_model(name, labels=labels, network=network, remote_code=remote_code)
+        model = held_model(name, labels=labels, network=network, remote_code=remote_code, task=task, **asked)
         known = described(name, model)
         models[known["key"]] = model
         about.append(known)
