@@ -24,7 +24,8 @@ def in_words(kind: str, *, family: str, layer: int, layers: int, head: int | Non
     heads = together if head is None else f"head {head}"
     if kind == ROW:
         past = "this row only; words also reach the output past it"
-        return f"{family}: {where}, {heads}, over {units} ({past})"
+        row = f"attention from the position that decides in layer {layer} of 0 to {layers - 1}"
+        return f"{family}: {row}, {heads}, over {units} ({past})"
     named = NAMES[kind][0]
     where = f"{named} from {where} down" if kind in THROUGH_LAYERS else f"{named} in {where}"
     return f"{family}: {where}, {heads}, over {units}"
