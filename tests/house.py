@@ -32,7 +32,7 @@ MAY_IMPORT = {
     },
     "auditing": {
         *("claims", "corpus", "evidence", "experiments", "experiments.cards", "experiments.catalogue"),
-        *("foreign", "model", "model.training", "statistics"),
+        *("foreign", "model", "model.training", "statistics", "store"),
     },
     "experiments.calibration": {
         *("charts", "claims", "constructed", "corpus", "experiments", "model", "statistics"),
@@ -56,7 +56,7 @@ MAY_IMPORT = {
     },
     "terminal": {"bench.engine", "compare", "gallery", "statistics", "store"},
     "auditing.page": {"gallery"},
-    "auditing.api": {"auditing", "auditing.page", "claims", "model"},
+    "auditing.api": {"auditing", "auditing.page", "claims", "model", "store"},
     "inspection": {"corpus", "evidence", "gallery", "model", "statistics"},
     "inspection.api": {"auditing", "corpus", "evidence", "foreign", "inspection", "model"},
     "live": {

@@ -277,8 +277,11 @@ def test_what_cannot_be_audited_is_refused():
 def test_texts_are_spread_and_the_watcher_hears_of_each_question():
     texts, heard = planted_texts(40), []
     assert [text.id for text in spread(texts, 4)] == ["t0", "t13", "t26", "t39"]
-    audited(at_adapter(), texts[:4], "quick", lambda done, of: heard.append((done, of)))
-    assert heard == [(n, len(QUESTIONS)) for n in range(len(QUESTIONS) + 1)]
+    audited(at_adapter(), texts[:4], "quick", lambda *said: heard.append(said))
+    assert {what for what, _, _ in heard} == {TITLES[name] for name in QUESTIONS}
+    shares = [share for _, share, _ in heard]
+    assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == pytest.approx(1)
+    assert heard[0][2] is None and all(left is not None for _, _, left in heard[2:]) and heard[-1][2] == 0
 
 
 class Balanced(html.parser.HTMLParser):

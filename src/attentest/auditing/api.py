@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -16,16 +17,18 @@ from attentest.auditing.choosing import Chosen, best_row, to_be_chosen
 from attentest.auditing.digest import audited_digest
 from attentest.auditing.held import check_held, held_model, name_of
 from attentest.auditing.options import CLASSIFY, REFUSE, check_options, check_task
+from attentest.auditing.pace import Watcher
 from attentest.auditing.page import fragment, write
 from attentest.auditing.provenance import call, made_now, provenance, without_path
 from attentest.auditing.room import TooLong, with_room
-from attentest.auditing.run import Audit, Watcher, audited, check_budget
+from attentest.auditing.run import Audit, audited, check_budget
 from attentest.auditing.texts import fitted, given_texts, marked_texts
 from attentest.auditing.titles import TITLES, title_of
 from attentest.claims.criteria import Judgement, judged
 from attentest.claims.criterion import QUESTIONS, SCOPE
 from attentest.claims.plain import Headline, headline, worded
 from attentest.model.seam import Model
+from attentest.store.store import Store
 
 
 @final
@@ -115,6 +118,7 @@ class AuditResult:
             "findings": [asdict(finding) for finding in self.audit.findings],
             "cards": {f"{e}/{m}": asdict(audit_card(e, m)) for e, m in names},
             "seconds": dict(self.audit.seconds),
+            "drawn": {question: dict(mean) for question, mean in self.audit.drawn.items()},
             "left_out": dict(self.audit.left_out),
             "titles": {**TITLES, **{what: title_of(what) for what in self.audit.left_out}},
             "version": importlib.metadata.version("attentest"),
@@ -156,6 +160,7 @@ def audit(
     network: bool = False,
     remote_code: bool = False,
     include_text: bool = True,
+    store: str | os.PathLike[str] | None = None,
     watcher: Watcher | None = None,
 ) -> AuditResult:
     """Is this attention an explanation?
@@ -173,8 +178,9 @@ def audit(
 
     `budget` is quick, standard or full; `texts` takes so many of the texts instead, spread evenly. Texts that
     are longer than the model can read are refused, unless `too_long` is "skip" or "truncate". `seed` is of
-    every draw. Without `include_text` no text is on the page or in the JSON. `watcher` hears how many of the
-    questions are done.
+    every draw. Without `include_text` no text is on the page or in the JSON. `watcher` hears the question
+    in words, the share that is done and the seconds that are left, or None. In a `store`, a folder or a URL,
+    every question is kept when it is done, and the same audit again goes on from there.
 
     A causal language model needs a `task`. "prompt": the classes are the next-token logits of `labels`, such
     as " negative, positive", behind a `prompt` such as "Review: {text} Sentiment:". "next-token": one token
@@ -209,8 +215,19 @@ def audit(
     chosen: Chosen | None = None
     if best:
         subject, examples, chosen = best_row(subject, best, examples, texts or check_budget(budget).texts)
+    parameters = audited_digest(subject)
+    about = {"parameters": parameters, "attention": attention, "task": task, "prompt": prompt, "mark": mark}
     found = audited(
-        subject, examples, budget, watcher, seed=seed, texts=texts, batch_size=batch_size, show=True
+        subject,
+        examples,
+        budget,
+        watcher,
+        seed=seed,
+        texts=texts,
+        batch_size=batch_size,
+        show=True,
+        store=None if store is None else Store(store),
+        about={"asked": about},
     )
     settings = {"budget": budget, "texts": texts, "seed": seed, "too_long": too_long, "attention": attention}
     settings |= {"task": task, "prompt": prompt, "mark": mark, "device": str(subject.device), "dtype": dtype}
@@ -219,7 +236,7 @@ def audit(
         attention=subject.capabilities.attention,
         audit=found,
         made=made_now(subject, [each for each in examples if each.id in set(found.ids)]),
-        parameters=audited_digest(subject),
+        parameters=parameters,
         kind=subject.capabilities.kind,
         chosen=chosen,
         data=given.about,

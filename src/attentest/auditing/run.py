@@ -6,25 +6,28 @@ Each question is asked by the code of the studies, so that a number means here w
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
 
+from attentest.auditing.kept import KeptQuestions
+from attentest.auditing.means import DRAWN
 from attentest.auditing.memory import in_memory
+from attentest.auditing.pace import Pace, Watcher
 from attentest.auditing.questions import BUDGETS, QUESTIONS, Auditing, Budget, NothingGiven
 from attentest.auditing.shown_texts import ASKED, ShownTexts, borne_out, shown_texts
 from attentest.auditing.subject import audited_subject, on_the_bench, subject_of, untrained
 from attentest.corpus.example import Example
-from attentest.experiments.contract import Subject
+from attentest.experiments.contract import Row, Subject
 from attentest.foreign.resting import Resting, resting_of
 from attentest.model.seam import Model
 from attentest.refusal import Refusal, look_up
 from attentest.statistics.record import Finding, to_frame
+from attentest.store.store import Store
 
-Watcher = Callable[[int, int], None]  # how many questions are done, of how many
 SEED = 0  # of every draw, unless another is given: the same audit again gives the same numbers
 SHUFFLED = "Training again on shuffled labels is no part of an audit: it would need the training data."
 
@@ -41,6 +44,7 @@ class Audit:
     ids: tuple[str, ...]  # of the texts that were audited, in the order they were given
     findings: list[Finding] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    drawn: dict[str, dict[str, float]] = field(default_factory=dict)  # of a question, how much by text: DRAWN
     left_out: dict[str, str] = field(default_factory=dict)  # by question or control, why
     skipped: dict[str, str] = field(default_factory=dict)  # of these, what could have been asked
     resting: Resting | None = None  # of a transformer, what its row rests on besides the words
@@ -66,11 +70,17 @@ def audited(
     texts: int | None = None,
     batch_size: int | None = None,
     show: bool = False,
+    store: Store | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> Audit:
     """Ask every question, or those that are named.
 
     One that this model or these texts do not allow is left out, with its reason. `texts` are as many as are
     asked about at most, where that is not the budget's own number.
+
+    With a `store` what is answered there is not asked again, and every question is kept when it is done. Its
+    name is made of the model's settings, texts and budget, and of what else is told `about` the model: the
+    digest of its parameters at least.
 
     With `show` a few texts are kept word by word, for a person to look at.
 
@@ -91,12 +101,12 @@ def audited(
     found = Audit(len(chosen), len(examples), budget, model.labels, ids)
     found.resting = in_memory(subject.texts, lambda: resting_of(model.with_heads, subject.texts))
     audit = Auditing(subject, _twin(subject, found), allowed)
-    for number, name in enumerate(questions):
-        if watcher is not None:
-            watcher(number, len(questions))
-        _ask(name, audit, found, seed)
-    if watcher is not None:
-        watcher(len(questions), len(questions))
+    kept = None if store is None else KeptQuestions(store, model, audit, about or {})
+    asked = [name for name in questions if name not in allowed.without]
+    pace = Pace(asked, float(subject.texts.lengths.mean()), len(audit.both) * len(chosen), watcher)
+    for name in questions:
+        _ask(name, audit, found, seed, pace, kept)
+        pace.end(name)
     if show:
         found.shown = shown_texts(subject, found.borne_out)
     return found
@@ -135,19 +145,15 @@ def _twin(subject: Subject, found: Audit) -> Subject | None:
     return subject_of(twin, subject.texts, "untrained")
 
 
-def _ask(name: str, audit: Auditing, found: Audit, seed: int) -> None:
-    question, begun = QUESTIONS[name], time.monotonic()
-    number = list(QUESTIONS).index(name)
+def _ask(name: str, audit: Auditing, found: Audit, seed: int, pace: Pace, kept: KeptQuestions | None) -> None:
+    question, number = QUESTIONS[name], list(QUESTIONS).index(name)
     try:
         question.check(name, audit)
         if name in audit.budget.without:
             found.skipped[name] = f"The budget {found.budget!r} leaves it out; {_enough(name)} has it."
             found.left_out[name] = found.skipped[name]
             return
-        observed = in_memory(
-            audit.subject.texts, lambda: [*question.observe(audit, np.random.default_rng([seed, number]))]
-        )
-        rows = pd.DataFrame(observed)
+        rows, seconds = _answered(name, audit, seed, pace, kept)
     except Refusal as refusal:
         found.left_out[name] = str(refusal)
         return
@@ -158,10 +164,31 @@ def _ask(name: str, audit: Auditing, found: Audit, seed: int) -> None:
     found.borne_out |= borne_out(rows) if name == ASKED else {}
     findings = question.conclude(rows, mode="corrected", rng=np.random.default_rng([seed, number, 1]))
     found.findings += [finding for finding in findings if finding.n]
-    found.seconds[name] = round(time.monotonic() - begun, 3)
+    found.seconds[name] = seconds
+    if set(DRAWN) <= set(rows):
+        found.drawn[name] = {column: float(rows[column].mean()) for column in DRAWN}
     empty = _empty(findings, audit.lacks(name))
     found.empty |= {f"{name}/{measure}": why for measure, why in empty.items()}
     found.left_out |= _in_short(name, empty)
+
+
+def _answered(
+    name: str, audit: Auditing, seed: int, pace: Pace, kept: KeptQuestions | None
+) -> tuple[pd.DataFrame, float]:
+    """The rows of a question and the seconds they took: from the store, or asked and kept."""
+    if kept is not None and (before := kept.find(name, seed)) is not None:
+        return before
+    begun, number = time.monotonic(), list(QUESTIONS).index(name)
+    known = [0 if each.known is None else len(each.known) for each in audit.both]
+
+    def ask() -> list[Row]:
+        return [*pace.rows_of(name, QUESTIONS[name].observe(audit, np.random.default_rng([seed, number])))]
+
+    observed = in_memory(audit.subject.texts, ask)
+    seconds = round(time.monotonic() - begun, 3)
+    if kept is not None:
+        return kept.keep(name, seed, observed, seconds, known), seconds
+    return pd.DataFrame(observed), seconds
 
 
 def _empty(findings: Sequence[Finding], why: str) -> dict[str, str]:

@@ -45,8 +45,8 @@ class ForestLine:
     def told(self) -> str:
         """The numbers in words, for whoever cannot see the line."""
         between = f" ({number(self.low)} to {number(self.high)})" if math.isfinite(self.low) else ""
-        null = f", null {number(self.null)}" if math.isfinite(self.null) else ""
-        return f"{number(self.estimate)}{between}{null}"
+        null = f", null {number(self.null)}" if math.isfinite(self.null) else ", no null"
+        return f"{number(self.estimate)}{between}{null}".replace("-", "−")
 
 
 def strip(line: ForestLine) -> str:

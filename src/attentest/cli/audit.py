@@ -27,7 +27,7 @@ from attentest.cli.of_model import (
     choice_of,
     task_of,
 )
-from attentest.cli.shared import JsonOption, print_document
+from attentest.cli.shared import DEFAULT_STORE, JsonOption, StoreOption, print_document
 from attentest.cli.spelling import in_options
 
 
@@ -74,6 +74,7 @@ def audit(
     no_text: Annotated[
         bool, typer.Option("--no-text", help="Leave the texts out of the page and the JSON.")
     ] = False,
+    store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> None:
     """Is this model's attention an explanation? Evidence, criterion by criterion."""
@@ -84,7 +85,7 @@ def audit(
     columns = {"text": text, "label": label, "query": query, "rationale": rationale}
     trust = {"network": network, "remote_code": remote_code}
     with in_options():
-        of_model = {**trust, "labels": labels, "include_text": not no_text}
+        of_model = {**trust, "labels": labels, "include_text": not no_text, "store": store}
         result = _audited(model, data, out or [], words, {**columns, "lower": lower}, of_model, chosen)
         result = replace(result, command=again)
         written = [str(result.save(each)) for each in out or []]
@@ -111,12 +112,12 @@ def _audited(
     check_model(model, **trust, task=words["task"])
     from attentest.auditing.page import check_out
     from attentest.auditing.texts import given_texts
-    from attentest.terminal.progress import counting
+    from attentest.terminal.progress import foretelling
 
     for each in out:
         check_out(each)
     given = given_texts(data, **columns, missing=words["missing"])
-    with counting(f"audit of {model}") as watcher:
+    with foretelling(f"audit of {model}") as watcher:
         from attentest.auditing.api import audit as ask
 
         return ask(model, given, attention=chosen, name=model, watcher=watcher, **words, **of_model)

@@ -180,6 +180,7 @@ class ClaimTable:
     supported_if: str
     refuted_if: str
     provided: str  # what it takes for granted, if anything
+    measured: str  # its statistic in words
     lines: Sequence[ForestRow]  # its statistic at the first grid points
     models: Sequence[str]
     corpora: Mapping[str, Mapping[str, Sequence[Judged]]]

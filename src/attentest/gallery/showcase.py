@@ -21,6 +21,7 @@ from attentest.store.store import Store
 Document = dict[str, Any]
 STAND_IN, ENCODER = "babi-1-simulated", "bilstm"
 PAPER, TABLE = "jain-wallace-2019", "Table2_slides"
+SCREEN = 40  # words of a text that leave room on a screen
 EDGES = np.linspace(-1.0, 1.0, 33)
 
 
@@ -82,6 +83,7 @@ def _typical(rows: pd.DataFrame, far: str) -> dict[str, Any] | None:
         return None
     kept = rows[(rows["subject"] == "trained") & rows["weights"].notna() & rows[far].notna()]
     kept = kept[kept["predicted"] == kept["label"]]
+    kept = kept[kept["length"] <= SCREEN] if (kept["length"] <= SCREEN).any() else kept
     if kept.empty:
         return None
     kept = kept.assign(off=(kept[far] - kept[far].median()).abs())

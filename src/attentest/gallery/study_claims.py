@@ -12,6 +12,8 @@ from attentest.charts.forest import ForestLine, strip
 from attentest.claims.claims import Claim, over_points
 from attentest.compare.listing import listings
 from attentest.compare.verdicts import Judged
+from attentest.experiments.cards import CARDS
+from attentest.gallery.lines import measure_key
 from attentest.gallery.pages import ClaimTable, ForestRow
 from attentest.studies.recipe import Study, WrittenClaim
 
@@ -70,6 +72,7 @@ def _table(claim: WrittenClaim, verdicts: Sequence[Judged]) -> ClaimTable:
         supported_if=claim.supported_if,
         refuted_if=claim.refuted_if,
         provided=" and ".join(f"{granted}: {rule}" for granted, rule in claim.provided.items()),
+        measured=_measured(claim),
         lines=_lines(claim, verdicts[:DRAWN]),
         models=list(dict.fromkeys(one.point.model for one in verdicts)),
         corpora=corpora,
@@ -97,6 +100,14 @@ def _lines(claim: WrittenClaim, verdicts: Sequence[Judged]) -> list[ForestRow]:
         for one, row in found
     ]
     return [ForestRow(line=line, drawn=Markup(strip(line))) for line in lines]
+
+
+def _measured(claim: WrittenClaim) -> str:
+    """The measure's title, and of which texts it is where these are not all."""
+    experiment, _, rest = claim.statistic.partition("/")
+    measure, _, group = rest.rpartition("/")
+    card = CARDS.get(measure_key(experiment, measure))
+    return (measure if card is None else card.measure) + ("" if group == "overall" else f", {group}")
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import re
@@ -96,3 +97,8 @@ def sealed(about: Mapping[str, Any]) -> bytes:
 def spelled(value: Any) -> bytes:
     """JSON as it is stored: readable, sorted, the same bytes for the same value."""
     return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False).encode()
+
+
+def now() -> str:
+    """The time, to the second, in UTC."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

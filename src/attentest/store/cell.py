@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, final
 
-Stage = Literal["corpus", "model", "reading", "observation", "finding"]
-STAGES: tuple[Stage, ...] = ("corpus", "model", "reading", "observation", "finding")
+Stage = Literal["corpus", "model", "reading", "observation", "finding", "audit"]
+STAGES: tuple[Stage, ...] = ("corpus", "model", "reading", "observation", "finding", "audit")
 
 
 def canonical(value: Any) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
@@ -15,6 +17,7 @@ from attentest.bench.engine.contract import Event
 from attentest.notebook import harmless, number
 from attentest.store.cell import Cell
 
+EVERY = 10.0  # seconds between two lines about the same work, where there is no bar
 WEIGHT = {"model": 20.0}  # a training counts as twenty other cells when guessing the time left
 
 
@@ -22,6 +25,8 @@ def described(stage: str, config: Mapping[str, Any]) -> str:
     """A cell in a few words."""
     if stage == "corpus":
         return str(config["name"])
+    if stage == "audit":
+        return f"audit: {config['question']}"
     if stage == "reading":
         return ", ".join(config["splits"])
     model = f"{config.get('encoder', 'bilstm')} + {config.get('attention', 'additive')}"
@@ -40,6 +45,40 @@ def counting(title: str) -> Iterator[Callable[[int, int], None]]:
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
         task = bars.add_task(harmless(title), total=None)
         yield lambda done, of: bars.update(task, completed=done, total=of)
+
+
+@contextmanager
+def foretelling(title: str) -> Iterator[Callable[[str, float, float | None], None]]:
+    """A bar with what is being done and the seconds left; without a terminal, plain lines on standard error.
+
+    What it gives is told the work in words, the share that is done, and how many seconds the rest will take.
+    """
+    console = Console(stderr=True)
+    said: dict[str, float] = {}
+    with Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=12),
+        TextColumn("{task.fields[left]}", markup=False),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bars:
+        task = bars.add_task(harmless(title), total=1.0, left="")
+
+        def hear(what: str, share: float, left: float | None) -> None:
+            words = f"{share:.0%}" + ("" if left is None else f", about {in_words(left)} left")
+            bars.update(task, completed=share, description=harmless(what), left=words)
+            quiet = time.monotonic() - said.get(what, -EVERY) < EVERY
+            if not console.is_terminal and not quiet:
+                said[what] = time.monotonic()
+                print(f"{harmless(title)}: {harmless(what)}; {words}", file=sys.stderr, flush=True)
+
+        yield hear
+
+
+def in_words(seconds: float) -> str:
+    """A time as people say it."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 @final

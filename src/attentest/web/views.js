@@ -40,6 +40,9 @@ function viewsOf(answer) {
 
 function toldAdversary(adversary) {
   if (!adversary) return "none; see above";
+  if (!adversary.exact && adversary.divergence < 1e-9) {
+    return `the search found no other attention that keeps the output; none is further than ${number(adversary.bound)}`;
+  }
   const proof = adversary.exact ? "no attention is further" : `none is further than ${number(adversary.bound)}`;
   const null_ = adversary.null === null ? "" : `; for permuted attention ${number(adversary.null)}`;
   return `JSD ${number(adversary.divergence)} at an output change of ${number(adversary.output_change)}; ${proof}${null_}`;

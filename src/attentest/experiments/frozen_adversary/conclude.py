@@ -17,8 +17,17 @@ from attentest.experiments.performance import conclude as performance
 from attentest.experiments.shared.attention_rate import chosen_rate, rate_card, start_card
 from attentest.experiments.shared.score_cards import TITLES, UNDEFINED, UNITS, score_card
 from attentest.experiments.shared.variants import Contest, scored, seed_difference
-from attentest.experiments.trained_adversary.cards import DIVERGENCE, NATS, ONE_TOKEN, SEEDS, SHARE, TVD
-from attentest.experiments.trained_adversary.conclude import OTHERS, apart_measures, mean_of_other_seeds
+from attentest.experiments.trained_adversary.conclude import (
+    DIVERGENCE,
+    NATS,
+    ONE_TOKEN,
+    OTHERS,
+    SEEDS,
+    SHARE,
+    TVD,
+    apart_measures,
+    mean_of_other_seeds,
+)
 from attentest.statistics.card import Card
 from attentest.statistics.group_means import CONTROLS, Means
 from attentest.statistics.interval import PerDraw, Weights
