@@ -16,9 +16,8 @@ from pathlib import Path
 import pandas as pd
 
 from attentest.statistics.record import COLUMNS
-from attentest.store.about import sealed
+from attentest.store.about import now, sealed
 from attentest.store.cell import Cell
-from attentest.store.store import now
 from attentest.store.tables import to_parquet
 
 CELLS = 100_000

@@ -1,4 +1,4 @@
-"""Trains the causal language model of docs/reproductions/audit-causal.md: `python docs/causal.py OUT [EPOCHS]`.
+"""Trains the causal language model of docs/reproductions/audit-causal.md: `python docs/causal.py OUT`.
 
 A Llama-style decoder with grouped heads, from scratch, on planted reviews and simulated bAbI, each text written
 as a prompt and its answer. Its byte-level tokenizer is trained on the same texts. One thread and one seed give
@@ -113,8 +113,11 @@ def accuracy(model: Any, ids: Sequence[list[int]]) -> float:
     return sum(parts) / len(ids)
 
 
-def main(out: str, epochs: str = "5") -> None:
-    """Train on both corpora together, say how well their test splits are answered, and save."""
+def main(out: str, epochs: str = "6", stop: str = "5") -> None:
+    """Train on both corpora together, say how well their test splits are answered, and save.
+
+    The rate falls as for so many epochs; of these the last may be left out.
+    """
     torch.set_num_threads(1)
     torch.manual_seed(0)
     corpora = {name: at.load_corpus(name) for name in PROMPTS}
@@ -141,7 +144,7 @@ def main(out: str, epochs: str = "5") -> None:
     rate = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: min((step + 1) / warm, (steps - step) / max(1, steps - warm))
     )
-    for epoch in range(int(epochs)):
+    for epoch in range(int(stop)):
         model.train()
         for number, rows in enumerate(batches([len(each) for each in train], rng)):
             optimiser.zero_grad()

@@ -242,7 +242,10 @@ def test_information_is_of_the_ranks_of_the_map():
 @pytest.mark.parametrize(
     ("choice", "said"),
     [
-        ({"kind": "row"}, "bert: the deciding position's row in layer 2 of 0 to 2, the mean over heads"),
+        (
+            {"kind": "row"},
+            "bert: attention from the position that decides in layer 2 of 0 to 2, the mean over",
+        ),
         (
             {"kind": "rollout"},
             "rollout from the deciding position's row in layer 2 of 0 to 2 down, the mean over",

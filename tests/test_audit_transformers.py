@@ -72,7 +72,10 @@ def test_the_untrained_twin_is_the_same_kind_of_model_drawn_anew():
 @pytest.mark.parametrize(
     ("choice", "said"),
     [
-        ({}, "bert: the deciding position's row in layer 2 of 0 to 2, the mean over heads, over words"),
+        (
+            {},
+            "bert: attention from the position that decides in layer 2 of 0 to 2, the mean over heads",
+        ),
         ({"head": 1, "layer": 0, "words": False}, "in layer 0 of 0 to 2, head 1, over sub-words"),
     ],
 )

@@ -57,7 +57,7 @@ def criterion(verdict, number):
 
 DOCUMENT = {
     "model": "a-folder" + "-with-a-long-name" * 4,
-    "attention": "bert: the deciding position's row in layer 5 of 0 to 5, the mean over heads, over words",
+    "attention": "bert: attention from the position that decides in layer 5 of 0 to 5, the mean over heads",
     "budget": "quick",
     "texts": 500,
     "of": 1725,

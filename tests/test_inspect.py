@@ -218,6 +218,13 @@ def test_the_rows_of_all_heads_are_those_of_a_reading(family):
         torch.testing.assert_close(found[layer], own.weights.detach())
 
 
+def test_a_search_that_found_nothing_says_so(bert):
+    view = of_bert(bert, steps=1, epsilon=1e-6)
+    assert view.adversary.divergence == pytest.approx(0, abs=1e-9)
+    assert "the search found no other attention" in " ".join(repr(view).split())
+    np.testing.assert_allclose(view.adversary.weights, view.attention, atol=1e-6)
+
+
 def test_a_transformer_is_searched_and_says_so(bert):
     view = of_bert(bert, steps=200)
     assert not view.adversary.exact and view.adversary.null is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attentest.auditing.means import EXPLAINERS
 from attentest.claims.calibrated import calibrated_cards
-from attentest.experiments.ablation.cards import OURS
+from attentest.experiments.ablation.conclude import OURS
 from attentest.experiments.cards import CARDS
 from attentest.refusal import look_up
 from attentest.statistics.card import OF_RANDOM_RANKING, Card

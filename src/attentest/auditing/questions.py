@@ -34,7 +34,7 @@ class NothingGiven(Exception):
     """A question that the model allows, if the user gives what it is measured with."""
 
     def __init__(self, refusal: Refusal) -> None:
-        super().__init__(str(refusal))
+        super().__init__(f"These are {refusal.got}. {refusal.way_out}")
 
 
 NO_NULL = (

@@ -28,8 +28,9 @@ ASKED = "erasure"  # the question whose rows rank the texts
 MEASURE = (
     "Texts are ordered by how much more the probability of the answer falls without the most attended words"
     " than without as many random words. These are the ends of that order: they illustrate, the criteria"
-    " judge. Every strip shows shares of its sum, all on one scale."
+    " judge."
 )
+SCALE = " Every strip shows shares of its sum, all on one scale."
 WHY_NOT = (
     "The words were not erased in this audit, or hardly any text has 4 words or more: there is nothing to"
     " order texts by."
@@ -82,7 +83,7 @@ class ShownTexts:
         there = bool(self.most)
         ends = {name: [one.document(with_text=with_text) for one in getattr(self, name)] for name in ENDS}
         return {
-            "measure": MEASURE if there else "",
+            "measure": MEASURE + (SCALE if with_text else "") if there else "",
             "why": "" if there else WHY_NOT,
             "with_text": with_text,
             **ends,

@@ -18,8 +18,9 @@ from attentest.foreign.editing import Call, watching
 from attentest.foreign.flow import flows
 from attentest.foreign.proof import family
 from attentest.foreign.roads import TransformerReading, inputs_of, looked_up
+from attentest.foreign.rows import Portions
 from attentest.foreign.transformer import TransformerModel
-from attentest.foreign.words import ROW, THROUGH_LAYERS
+from attentest.foreign.words import RECEIVED, ROW, THROUGH_LAYERS, averaged
 from attentest.model.batch import Batch
 from attentest.model.networks.decoder import distribution
 from attentest.model.seam import Reading
@@ -37,14 +38,17 @@ def attention_map(model: TransformerModel, batch: Batch, kind: str) -> PerUnit:
 
 def map_of(model: TransformerModel, reading: Reading, kind: str) -> PerUnit:
     """The map of this kind under the vectors of a reading; NaN where a text has nothing to share out."""
-    check_kind(model, kind)
-    found = KINDS[kind](model, TransformerReading.of(reading))
+    if kind != RECEIVED or not model.averages:
+        check_kind(model, kind)
+    found = {**KINDS, RECEIVED: received}[kind](model, TransformerReading.of(reading))
     return torch.where(reading.mask, found / found.sum(1, keepdim=True), 0.0)
 
 
 def check_kind(model: TransformerModel, kind: str) -> None:
     """Refuse a kind that there is not, or that this family of models does not show."""
     look_up(kind, KINDS, "attention")
+    if model.averages:
+        raise averaged(f"the attention {kind!r}")
     if kind in THROUGH_LAYERS and len(model.proof.layers) != len(model.proof.paths):
         raise _unknown(model, "attention through all layers", "two stacks, through which no one path leads")
     if kind == "value-norm" and model.proof.road == "hook":
@@ -54,6 +58,12 @@ def check_kind(model: TransformerModel, kind: str) -> None:
 def row(model: TransformerModel, reading: TransformerReading) -> PerUnit:
     """The deciding row of the chosen layer: one head's, or the mean over heads."""
     return reading.base.weights if model.head is not None else reading.base.weights.mean(1)
+
+
+def received(model: TransformerModel, reading: TransformerReading) -> PerUnit:
+    """What all positions rest on in the mean, of a model that averages their states: columns of the map."""
+    heads = Portions.of(reading.row, reading.unit, reading.base.mask.shape[1]).sums
+    return heads.mean(1) if model.head is None else heads[:, model.head]
 
 
 def rollout(model: TransformerModel, reading: TransformerReading) -> PerUnit:

@@ -36,6 +36,7 @@ BY_INTERFACE = (
     "t5",
 )
 BY_HOOK = ("deberta-v2", "xlnet")
+MEAN = "mean"
 ACROSS = ("EncDecAttention", "encoder_attn", "crossattention")  # what libraries call attention across stacks
 
 
@@ -46,7 +47,7 @@ class Proof:
 
     road: str
     paths: tuple[str, ...]
-    rule: str  # which position's state decides: the first of a text, or its last
+    rule: str  # which position's state decides: the first of a text, its last, or all in the mean
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -172,14 +173,16 @@ def _rule(model: nn.Module, inputs: Inputs, proof: Proof) -> str:
         slope = torch.autograd.grad(logits.square().sum(), rows[0])[0]
     decides = slope.abs().sum((1, 3)) > 0
     present = inputs["attention_mask"].bool()
+    if torch.equal(decides, present) and bool((present.sum(1) > 1).any()):
+        return MEAN
     for rule in ("first", "last"):
         places = Proof(proof.road, proof.paths, rule).deciding(present)
         if torch.equal(decides.nonzero()[:, 1], places):
             return rule
     raise Refusal(
         f"the attention of a {family(model)} model",
-        got="a decision that several positions share, as when states are averaged",
-        needs="one position that decides: the first of the text or its last",
+        got="a decision that several positions share, and not all of a text alike",
+        needs="one position that decides, the first of the text or its last, or the mean of all",
         way_out="Only then is one row of the last layer what the decision attends to.",
     )
 

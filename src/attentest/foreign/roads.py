@@ -199,6 +199,31 @@ class Whole(AbstractRoad):
         return logits.unflatten(0, (-1, count))
 
 
+@final
+class Averaged(AbstractRoad):
+    """Of a model that averages its states: its own attention, held in all rows of the layer at once.
+
+    There is no one row to be replaced. Whoever takes gradients has this attention held, whoever asks for the
+    answer has the model's own.
+    """
+
+    name = "averaged"
+
+    def some(self, reading: TransformerReading, rows: Rows) -> Answers:
+        """The whole model under its own attention."""
+        count, number = rows.shape[1], self.proof.layers[self.layer]
+        laid = reading.laid.repeated(count)
+        embeddings = reading.base.embeddings.repeat_interleave(count, dim=0)
+
+        def held(call: Call) -> Maps | None:
+            return None if rows.requires_grad or call.number != number else call.weights.detach()
+
+        with watching(self.model, held, self.proof.road) as watch, looked_up(self.tables, laid, embeddings):
+            logits = self.model(**inputs_of(self.model, laid, typed=self.typed)).logits
+        self.proof.check(watch)
+        return logits.unflatten(0, (-1, count))
+
+
 class AbstractRemaining(AbstractRoad):
     """A road that leaves out the layers before the one that is changed."""
 

@@ -66,6 +66,18 @@ class Portions:
         return found.scatter_add(2, unit, values * self.portion[..., None]).transpose(1, 2).flatten(2)
 
 
+def row_at(maps: Float[Tensor, "batch head query place"], deciding: Int[Tensor, " batch"]) -> Row:
+    """Every head's row of the deciding position."""
+    at = deciding[:, None, None, None].expand(-1, maps.shape[1], 1, maps.shape[3])
+    return maps.gather(2, at)[:, :, 0]
+
+
+def mean_row(maps: Float[Tensor, "batch head query place"], present: Bool[Tensor, "batch query"]) -> Row:
+    """What all positions of a text rest on together: the mean of each column."""
+    asking = present[:, None, :, None].to(maps)
+    return (maps * asking).sum(2) / asking.sum(2)
+
+
 def brought(portions: Portions, carried: Tensor | None, laid: Layout, embeddings: Embedded) -> Tensor:
     """What each unit brings, in values; where a hook saw none, in the vectors of its words."""
     if carried is not None:

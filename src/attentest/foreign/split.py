@@ -50,6 +50,16 @@ class AbstractInput(ABC):
     def check(self, examples: Sequence[Example]) -> None:
         """Refuse texts that cannot be read together."""
 
+    def check_marks(self, model: Any) -> None:
+        """Refuse special tokens as units where they cannot be deleted like words."""
+        if self.prompted or model.config.is_encoder_decoder:
+            raise Refusal(
+                f"special tokens of a {model.config.model_type} model as units",
+                got="a prompt, or a model whose decoder cannot go without them",
+                needs="special_tokens=False",
+                way_out="What rests on them is then held as it is.",
+            )
+
     @abstractmethod
     def encode(self, example: Example, *, words: bool) -> EncodedText:
         """A text, taken apart; units are words or single tokens."""

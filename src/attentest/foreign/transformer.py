@@ -23,19 +23,20 @@ from attentest.foreign.layer_rows import every_row
 from attentest.foreign.placement import is_spread, rounding
 from attentest.foreign.position import Above, OnePosition, roads_to_try
 from attentest.foreign.probe import counted, longest_text, probe_of, single_look_up, tables_of
-from attentest.foreign.proof import check_finite, family, proven
+from attentest.foreign.proof import MEAN, check_finite, family, proven
 from attentest.foreign.remainder import overheard, stack_of
 from attentest.foreign.roads import (
     AbstractRoad,
+    Averaged,
     TransformerReading,
     Whole,
     inputs_of,
     looked_up,
 )
-from attentest.foreign.rows import Portions, brought, units_of
+from attentest.foreign.rows import Portions, brought, mean_row, row_at, units_of
 from attentest.foreign.split import AbstractInput, PlainInput, TokenisedSplit
 from attentest.foreign.text import Layout
-from attentest.foreign.words import ROW, in_words
+from attentest.foreign.words import ROW, averaged, in_words
 from attentest.model.batch import Batch
 from attentest.model.constructions import TRANSFORMER
 from attentest.model.precision import at_least_single
@@ -78,18 +79,15 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         self.tables, self.typed = tables, "token_type_ids" in tokenizer.model_input_names
         self.written = written or PlainInput(tokenizer)
         self.frames = self.written.frames
-        if special_tokens and (self.written.prompted or model.config.is_encoder_decoder):
-            raise Refusal(
-                f"special tokens of a {family(model)} model as units",
-                got="a prompt, or a model whose decoder cannot go without them",
-                needs="special_tokens=False",
-                way_out="What rests on them is then held as it is.",
-            )
+        if special_tokens:
+            self.written.check_marks(model)
         probe = self.written.probe(probe_of(tokenizer, tables[0].num_embeddings, self.device))
         self.proof = proven(model, inputs_of(model, self.laid(probe), typed=self.typed))
+        self.averages = self.proof.rule == MEAN  # no one row decides
         self.layer = counted("layer", layer, len(self.proof.layers), family(model))
         self.head = None
-        self.road: AbstractRoad = Whole(model, self.proof, self.layer, self.typed, self.tables)
+        road = Averaged if self.averages else Whole
+        self.road: AbstractRoad = road(model, self.proof, self.layer, self.typed, self.tables)
         if head is not None:
             with torch.no_grad():
                 heads = self.read(probe).kept["row"].shape[1]
@@ -140,8 +138,7 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         return self._around(self.transformer, layer, head)
 
     def drawn_anew(self) -> TransformerModel | None:
-        """Other parameters as the library draws them; None of a construction, which learnt nothing, or
-        where the model is spread over several devices."""
+        """Other parameters, as the library draws them; None of a construction, or over several devices."""
         if self._origin is not None or is_spread(self.transformer):
             return None
         fresh = drawn_anew(self.transformer).to(device=self.device, dtype=self.transformer.dtype)
@@ -230,6 +227,8 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         heads = torch.arange(row.shape[1], device=row.device)
         chosen = heads >= 0 if self.head is None else heads == self.head
         given = weights if self.head is None else weights[:, :, None].expand(-1, -1, len(heads), -1)
+        if self.averages and held and (given - portions.weights[:, None]).abs().max() > 1e-5:
+            raise averaged("other weights")
         logits = self.road.logits(kept, portions.rows(given, chosen))
         if not held:
             check_finite(logits, self.transformer)
@@ -260,10 +259,10 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
             self.transformer(**inputs_of(self.transformer, laid, typed=self.typed))
         self.proof.check(watch, last + 1)
         maps, carried = seen[0].weights, seen[0].values
-        at = deciding[:, None, None, None].expand(-1, maps.shape[1], 1, maps.shape[3])
         if carried is not None:
             carried = carried.repeat_interleave(maps.shape[1] // carried.shape[1], dim=1).to(self.device)
-        row = at_least_single(maps.gather(2, at)[:, :, 0]).to(self.device)
+        row = mean_row(maps, laid.present) if self.averages else row_at(maps, deciding)
+        row = at_least_single(row).to(self.device)
         return row, states[0].to(self.device) if states else None, carried, Above.of(seen[1:], deciding)
 
     @torch.no_grad()
@@ -273,6 +272,8 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         whole, reading = self.road, self.read(probe)
         self._width = reading.hidden.shape[2]
         self._need_own_answer(reading, probe)
+        if self.averages:
+            return whole
         given = reading.weights.flip(-1).masked_fill(reading.weights == 0, 0.0)
         wanted = self.decide(reading, given)
         for kind in roads_to_try(self.transformer, self.proof, self.layer):

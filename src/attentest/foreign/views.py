@@ -24,11 +24,12 @@ from attentest.foreign.maps import check_kind, map_of
 from attentest.foreign.roads import TransformerReading
 from attentest.foreign.rows import Portions
 from attentest.foreign.transformer import TransformerModel
-from attentest.foreign.words import NAMES, ROW, THROUGH_LAYERS
+from attentest.foreign.words import ALL_NAMES, NAMES, RECEIVED, ROW, THROUGH_LAYERS
 from attentest.model.batch import AbstractSplit, Batch
 from attentest.model.seam import AnsweredBy, Capabilities, Model, Reading
 from attentest.refusal import Refusal
 
+ONE_DECIDES = "Ask it of a model in which one position decides, such as one that classifies by [CLS]."
 Vectors: TypeAlias = Float[Tensor, "batch token emb"]
 
 
@@ -112,7 +113,8 @@ class Mapped(AbstractTransformerView):
     """A transformer whose attention is one of its maps. It answers as ever, and under no other attention."""
 
     def __init__(self, inner: TransformerModel, kind: str) -> None:
-        check_kind(inner, kind)
+        if kind != RECEIVED:
+            check_kind(inner, kind)
         _check_head(kind, inner.head)
         super().__init__(inner)
         self.kind = kind
@@ -165,12 +167,12 @@ class Mapped(AbstractTransformerView):
 
     def refusal(self, what: str) -> Refusal:
         """Why something is not asked of this map."""
-        name, why = NAMES[self.kind]
+        name, why = ALL_NAMES[self.kind]
         return Refusal(
             f"{what} of {name}",
             got=f"a map that {why}",
             needs="weights that the model itself uses: the row of a layer",
-            way_out="An audit of the row has it (--attention row).",
+            way_out=ONE_DECIDES if self.kind == RECEIVED else "An audit of the row has it (--attention row).",
         )
 
 
@@ -180,8 +182,15 @@ def mean_over_heads(model: Model) -> Model:
 
 
 def ranked_by(model: Model, kind: str) -> Model:
-    """A transformer ranked by this kind of attention; its row is its own, as is any other model's."""
-    return Mapped(model, kind) if isinstance(model, TransformerModel) and kind != ROW else model
+    """A transformer ranked by this kind of attention; its row is its own, as is any other model's.
+
+    Of a model that averages its states there is no deciding row: it is ranked by the attention received.
+    """
+    if not isinstance(model, TransformerModel):
+        return model
+    if model.averages and kind == ROW:
+        kind = RECEIVED
+    return Mapped(model, kind) if kind != ROW else model
 
 
 def _check_head(kind: str, head: int | None) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, TypeVar, final
 
+import numpy as np
 import torch
+from jaxtyping import Float
 
 from attentest.corpus.example import Example
 from attentest.corpus.raw_text import query_text, text_and_spans
@@ -22,7 +24,7 @@ from attentest.inspection.view import TextView
 from attentest.model.batch import AbstractSplit, sentence_numbers
 from attentest.model.networks.decoder import distribution
 from attentest.model.networks.hierarchy import Hierarchical
-from attentest.model.seam import Model, Reading
+from attentest.model.seam import EveryRow, Model, Reading
 from attentest.refusal import Refusal, look_up
 
 Record = TypeVar("Record")
@@ -156,9 +158,10 @@ def measured(read: ReadText, settings: Settings, *, name: str, notes: Sequence[s
     def draws(number: int) -> torch.Generator:
         return torch.Generator().manual_seed(settings.seed * 1000 + number)
 
-    def attempted(what: str, ask: Callable[[], Record]) -> Record | None:
+    def attempted(what: str, ask: Callable[[], Record], *, gives: bool = True) -> Record | None:
         try:
-            _check_given(model, what)
+            if gives:
+                _check_given(model, what)
             return ask()
         except Missing as missing:
             left_out[what] = missing.why
@@ -188,12 +191,17 @@ def measured(read: ReadText, settings: Settings, *, name: str, notes: Sequence[s
             lambda: evidence.adversary(model, reading, epsilon, steps=settings.steps, rng=draws(2)),
         ),
         smallest_flip=attempted("smallest_flip", lambda: evidence.flip(model, reading, read.tokens)),
-        heads=None if rows is None else rows.rows(reading.batch)[:, 0].double().cpu().numpy(),
+        heads=None if rows is None else attempted("heads", lambda: _heads(rows, reading), gives=False),
         place=None if rows is None else (rows.layer, rows.head),
         left_out=left_out,
         notes=tuple(note for note in (*own, *notes) if note),
         settings=_spelled(settings, epsilon),
     )
+
+
+def _heads(rows: EveryRow, reading: Reading) -> Float[np.ndarray, "layer head unit"]:
+    found: Float[np.ndarray, "layer head unit"] = rows.rows(reading.batch)[:, 0].double().cpu().numpy()
+    return found
 
 
 def _check_given(model: Model, what: str) -> None:

@@ -20,6 +20,7 @@ SHORT = {  # at most 15 signs
     "captum-lime": "LIME (Captum)",
     "captum-kernel-shap": "SHAP (Captum)",
 }
+NOTHING = 1e-9  # of a divergence: what rounding leaves between a thing and itself
 WORDS = 12  # of a set that are named
 CLASSES = 6
 TITLES = {
@@ -33,7 +34,12 @@ TITLES = {
     "captum-lime": "Captum's LIME",
     "captum-kernel-shap": "Captum's KernelSHAP",
 }
-LEFT_OUT = {"permuted": "Permuted attention", "adversary": "Adversary", "smallest_flip": "Smallest flip"}
+LEFT_OUT = {
+    "permuted": "Permuted attention",
+    "adversary": "Adversary",
+    "smallest_flip": "Smallest flip",
+    "heads": "Layers and heads",
+}
 
 
 def said(view: Document) -> list[str]:
@@ -78,6 +84,11 @@ def adversary(view: Document) -> str:
     found = view["adversary"]
     if found is None:
         return ""
+    if not found["exact"] and found["divergence"] < NOTHING:
+        return (
+            "Adversary: the search found no other attention that changes the output by at most"
+            f" {found['epsilon']:g}; none is further than {number(found['bound'])}."
+        )
     null = "" if found["null"] is None else f" For permuted attention the maximum is {number(found['null'])}."
     how = (
         "is the furthest there is, exactly"

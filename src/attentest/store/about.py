@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import re
@@ -28,6 +29,13 @@ class Damage:
     key: str
     file: str
     why: str
+
+    @classmethod
+    def of(cls, key: str, name: str, content: bytes, about: About) -> Damage | None:
+        """What is wrong with a file of the cell, by the digest that its description has."""
+        written = about["files"].get(name, {}).get("sha256")
+        is_same = written is not None and hashlib.sha256(content).hexdigest() == written
+        return None if is_same else cls(key, name, "its digest is another")
 
     def as_json(self) -> dict[str, str]:
         """The same for a document."""
@@ -96,3 +104,8 @@ def sealed(about: Mapping[str, Any]) -> bytes:
 def spelled(value: Any) -> bytes:
     """JSON as it is stored: readable, sorted, the same bytes for the same value."""
     return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False).encode()
+
+
+def now() -> str:
+    """The time, to the second, in UTC."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from attentest.refusal import Refusal
 from attentest.store.about import DESCRIPTION, KEY, About, Damage
+from attentest.store.disk import asking
 from attentest.store.folder import ABSENT
 from attentest.store.store import GONE, Store
 from attentest.store.superseded import superseded
@@ -30,7 +31,8 @@ def without_damaged(store: Store, work: Callable[[Store], Result], *, at_once: b
     while True:
         before = len(store.damaged)
         try:
-            return work(store)
+            with asking(store.url):
+                return work(store)
         except Refusal as refusal:
             if not refusal.cell:
                 raise

@@ -23,6 +23,9 @@ DISK = {
 }
 
 
+CLIENTS = {"aiobotocore", "aiohttp", "botocore"}  # packages by which an object store is asked
+
+
 def is_lasting() -> bool:
     """Whether cells must outlast a power cut: always, unless ATTENTEST_FSYNC=0 says that this is scratch."""
     return os.environ.get("ATTENTEST_FSYNC", "1") != "0"
@@ -53,15 +56,34 @@ def settle(folder: Path, *, lasting: bool) -> None:
 
 @contextlib.contextmanager
 def refusing(url: str) -> Iterator[None]:
-    """What a disk does not take, in a sentence."""
+    """What a disk or an object store does not take, in a sentence."""
+    try:
+        with asking(url):
+            yield
+    except OSError as error:
+        is_away = "://" in url and isinstance(error, FileNotFoundError | PermissionError)
+        if error.errno not in DISK and not is_away:
+            raise
+        said = os.strerror(error.errno) if error.errno in DISK else "no such bucket for these credentials"
+        raise Refusal(
+            f"store {url}",
+            got=f"a disk that does not take it ({said})",
+            needs="a folder that can be written and has room",
+            way_out="Free some space or give another --store; what is done is kept.",
+        ) from error
+
+
+@contextlib.contextmanager
+def asking(url: str) -> Iterator[None]:
+    """An object store that does not answer, in a sentence that has no credentials in it."""
     try:
         yield
-    except OSError as error:
-        if error.errno not in DISK:
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in CLIENTS:
             raise
         raise Refusal(
             f"store {url}",
-            got=f"a disk that does not take it ({os.strerror(error.errno or 0)})",
-            needs="a folder that can be written and has room",
-            way_out="Free some space or give another --store; what is done is kept.",
+            got=f"an object store that does not answer as it should ({type(error).__name__})",
+            needs="an address that answers, and credentials that it takes",
+            way_out="Set them as for the AWS tools: AWS_PROFILE, AWS_ENDPOINT_URL and so on.",
         ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
 import time
 import uuid
@@ -16,7 +17,7 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from attentest.refusal import Refusal
-from attentest.store.disk import is_lasting, put, refusing, settle
+from attentest.store.disk import asking, is_lasting, put, refusing, settle
 
 ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 STALE = 24 * 3600.0
@@ -28,14 +29,23 @@ class Folder:
 
     def __init__(self, url: str | os.PathLike[str]) -> None:
         self.url = os.fspath(url)
+        if re.match(r"\w+://[^/]*@", self.url):
+            raise Refusal(
+                "store",
+                got="a URL with credentials in it, which would be printed",
+                needs="a URL without, as in s3://bucket/prefix",
+                way_out="Set them as for the AWS tools: AWS_PROFILE, or AWS_ACCESS_KEY_ID and its secret.",
+            )
         try:
-            self.files, self.root = fsspec.url_to_fs(self.url)
+            # Others write here, too, so what was listed before is no answer.
+            self.files, self.root = fsspec.url_to_fs(self.url, use_listings_cache=False)
         except (ValueError, ImportError) as error:
+            extra = self.url.startswith("s3:") and isinstance(error, ImportError)
             raise Refusal(
                 f"store {self.url!r}",
                 got=f"a place that cannot be opened ({error})",
                 needs="a folder, or a URL that fsspec knows",
-                way_out="Give a folder, as in --store results.",
+                way_out="pip install 'attentest[s3]'" if extra else "Give a folder, as in --store results.",
             ) from error
         self.local = isinstance(self.files, LocalFileSystem)
 
@@ -46,7 +56,8 @@ class Folder:
     def names(self, folder: str) -> Iterator[str]:
         """What is in a folder of the root; nothing where there is none."""
         try:
-            entries = self.files.ls(self.path(folder), detail=False, refresh=True)
+            with asking(self.url):
+                entries = self.files.ls(self.path(folder), detail=False, refresh=True)
         except ABSENT:
             return
         yield from (entry.rstrip("/").rsplit("/", 1)[-1] for entry in entries)
@@ -54,7 +65,8 @@ class Folder:
     def content(self, *path: str) -> bytes | None:
         """A file's content, or None where there is none."""
         try:
-            return self.files.cat_file(self.path(*path))
+            with asking(self.url):
+                return self.files.cat_file(self.path(*path))
         except ABSENT:
             return None
         except PermissionError as error:
@@ -93,6 +105,22 @@ class Folder:
         except OSError as error:
             if not isinstance(error, FileNotFoundError) and error.errno != errno.ENOTEMPTY:
                 raise
+
+    def changed(self, key: str) -> float:
+        """When a cell on the disk, or any file of it, was last changed."""
+        cell = Path(self.path("cells", key))
+        return max(each.stat().st_mtime for each in (cell, *cell.iterdir()))
+
+    def set_aside(self, key: str) -> None:
+        """Move a cell out of the way, under a name that nothing had before."""
+        aside = f"damaged/{key}-{uuid.uuid4().hex[:8]}"
+        if self.local:
+            self.files.makedirs(self.path("damaged"), exist_ok=True)
+            self.files.mv(self.path("cells", key), self.path(aside), recursive=True)
+            return
+        for name in [*self.names(f"cells/{key}")]:
+            self.files.cp_file(self.path("cells", key, name), self.path(aside, name))
+        self.files.rm(self.path("cells", key), recursive=True)
 
     def sweep(self) -> None:
         """Remove what killed writers left half made for a day."""

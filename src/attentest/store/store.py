@@ -7,7 +7,6 @@ made elsewhere and renamed into place, so not even an empty folder is ever seen.
 from __future__ import annotations
 
 import contextlib
-import datetime
 import errno
 import hashlib
 import json
@@ -15,16 +14,15 @@ import os
 import shutil
 import socket
 import time
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, final
 
 from attentest.refusal import Refusal
-from attentest.store import index
-from attentest.store.about import DESCRIPTION, KEY, About, Damage, parsed, sealed, spelled
+from attentest.store import cache, index
+from attentest.store.about import DESCRIPTION, KEY, About, Damage, now, parsed, sealed, spelled
 from attentest.store.cell import Cell
-from attentest.store.disk import is_lasting, put, refusing, settle
+from attentest.store.disk import asking, is_lasting, put, refusing, settle
 from attentest.store.folder import Folder
 
 NO_DESCRIPTION, GONE = "it cannot be read", "it is not there"
@@ -46,7 +44,9 @@ class Store:
 
     def existing(self) -> Store:
         """This store, which must be there already: what only looks makes nothing."""
-        if not self.files.isdir(self.root):
+        with asking(self.url):
+            is_there = self.files.isdir(self.root)
+        if not is_there:
             raise Refusal(
                 f"store {self.url}",
                 got="no such folder",
@@ -63,11 +63,18 @@ class Store:
 
     def read(self, key: str, name: str) -> bytes:
         """One file of a cell, checked against the digest written when the cell was."""
-        content = self._read("cells", key, name)
-        written = self.about(key)["files"].get(name, {}).get("sha256")
-        if hashlib.sha256(content).hexdigest() != written:
+        if not self.local and self.has(key):
+            kept = cache.kept(self.folder, self._written(key, name))
+            if kept is not None:
+                return kept
+        content, written = self._read("cells", key, name), self._written(key, name)
+        if written is None or hashlib.sha256(content).hexdigest() != written:
             raise Damage(key, name, "its digest is another").refusal()
+        cache.keep(self.folder, written, content)
         return content
+
+    def _written(self, key: str, name: str) -> str | None:
+        return self.about(key)["files"].get(name, {}).get("sha256")
 
     def holds(self, key: str, name: str) -> bool:
         """Whether the file is there: a store may travel without its model weights."""
@@ -121,18 +128,12 @@ class Store:
         self.damaged[key] = damage
         self.left_out.add(key)
         with contextlib.suppress(OSError, Refusal):
-            if not at_once and self.local and time.time() - self._changed(key) < COPYING:
+            if not at_once and self.local and time.time() - self.folder.changed(key) < COPYING:
                 return
             if damage.file != DESCRIPTION:
                 self.plan(Cell.from_json(parsed(key, self.folder.content("cells", key, DESCRIPTION) or b"")))
-            self.files.makedirs(self.folder.path("damaged"), exist_ok=True)
-            aside = self.folder.path("damaged", f"{key}-{uuid.uuid4().hex[:8]}")
-            self.files.mv(self.folder.path("cells", key), aside, recursive=True)
+            self.folder.set_aside(key)
             self.left_out.discard(key)
-
-    def _changed(self, key: str) -> float:
-        folder = Path(self.folder.path("cells", key))
-        return max(each.stat().st_mtime for each in (folder, *folder.iterdir()))
 
     def set_aside(self) -> set[str]:
         """The cells that were found damaged and have not been computed again."""
@@ -147,17 +148,20 @@ class Store:
         about = cell.as_json() | {"key": cell.key, "files": {**digests, **elsewhere}, **notes}
         about |= {"written": now(), "host": socket.gethostname()}
         about |= {"elsewhere": sorted(elsewhere)} if elsewhere else {}
-        whole = {**files, DESCRIPTION: sealed(about)}
-        with refusing(self.url):
-            if self.local:
-                self._move_in(cell.key, whole)
-            elif not self._is_sound(cell.key):
-                for name, content in whole.items():
-                    self.files.pipe_file(self.folder.path("cells", cell.key, name), content)
-            self.left_out.discard(cell.key)
+        self.take(cell.key, {**files, DESCRIPTION: sealed(about)})
         if not elsewhere:  # else what is begun of it here may still be finished
             self.forget("failures", f"{cell.key}.json")
             self.forget("partial", cell.key)
+
+    def take(self, key: str, whole: Mapping[str, bytes]) -> None:
+        """A cell as it is somewhere: its files, and last its description."""
+        with refusing(self.url):
+            if self.local:
+                self._move_in(key, whole)
+            elif not self._is_sound(key):
+                for name, content in whole.items():
+                    self.files.pipe_file(self.folder.path("cells", key, name), content)
+        self.left_out.discard(key)
 
     def _move_in(self, key: str, whole: Mapping[str, bytes]) -> None:
         made, aside = (self.folder.making(f"{key}-") for _ in range(2))
@@ -292,8 +296,3 @@ class Store:
                 way_out="Run the study that makes it, or give the right --store.",
             )
         return found
-
-
-def now() -> str:
-    """The time, to the second, in UTC."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -50,9 +50,10 @@ def explained(model: Model, reading: Reading) -> Explained:
     """
     with torch.no_grad():
         logits = model.decide(reading)
-        nowhere = model.decide(reading, torch.zeros_like(reading.weights))
-    if model.network is None:
-        nowhere = torch.zeros_like(nowhere)
+        ours = model.network is not None
+        nowhere = (
+            model.decide(reading, torch.zeros_like(reading.weights)) if ours else torch.zeros_like(logits)
+        )
     best = predicted(logits)
     likely, unread = (distribution(each).gather(1, best[:, None])[:, 0] for each in (logits, nowhere))
     return Explained(best, likely, unread)

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from attentest.experiments.ablation import ABOUT
-from attentest.experiments.ablation.cards import CARDS
 from attentest.experiments.description import Conclusion
+from attentest.statistics.card import OF_UNTRAINED, Card
 from attentest.statistics.group_means import CONTROLS, Group, Means, Measure, by_class, of_controls
 from attentest.statistics.record import Finding, ordered
 
@@ -56,5 +56,50 @@ def _values(rows: pd.DataFrame, name: str) -> dict[str, pd.Series]:
     flipped = (rows[f"{name}_predicted"] != rows["predicted"]).astype(np.float64).where(change.notna())
     return {f"{name}-output-change": change, f"{name}-flips": flipped}
 
+
+# --- the cards
+
+KINDS = {
+    "uniform": ("uniform attention", "1 / units"),
+    "permuted": ("permuted attention", "one random permutation of a, drawn for each text"),
+}
+NULL = f"the same on untrained models, in the group of the same name, which have none. {OF_UNTRAINED}"
+OURS = "ours, after Wiegreffe & Pinter (2019), who train under such attention"
+AFTER = {"uniform": OURS, "permuted": "ours; the paper takes the median of many permutations (4.2.1)"}
+PAPERS = {"uniform": "wiegreffe2019attention", "permuted": "jain2019attention"}
+
+
+def _changes(name: str, title: str, weights: str) -> Card:
+    return Card(
+        measure=f"Output change under {title}",
+        formula=f"mean over texts of TVD(y(w), y(a)), w being {weights}; nothing is trained again",
+        range=(0.0, 1.0),
+        direction="higher: the output depends on the weights the model learnt",
+        null=NULL,
+        unit="total variation distance",
+        paper=PAPERS[name],
+        section=AFTER[name],
+        undefined_when="the text has one unit",
+    )
+
+
+def _flips(name: str, title: str, weights: str) -> Card:
+    return Card(
+        measure=f"Predictions that flip under {title}",
+        formula=f"share of texts whose likeliest class under w is another, w being {weights}",
+        range=(0.0, 1.0),
+        direction="higher: more predictions depend on the weights the model learnt",
+        null=NULL,
+        unit="share of texts",
+        paper=PAPERS[name],
+        section=AFTER[name],
+        undefined_when="the text has one unit",
+    )
+
+
+CARDS: dict[str, Card] = {
+    **{f"ablation/{name}-output-change": _changes(name, *about) for name, about in KINDS.items()},
+    **{f"ablation/{name}-flips": _flips(name, *about) for name, about in KINDS.items()},
+}
 
 CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=COLUMNS)

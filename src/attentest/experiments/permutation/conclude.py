@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,9 +9,7 @@ import pandas as pd
 
 from attentest.experiments.description import Conclusion
 from attentest.experiments.permutation import ABOUT
-from attentest.refusal import Refusal
 from attentest.statistics.card import OF_UNTRAINED, Card
-from attentest.statistics.comparison import Numbers
 from attentest.statistics.group_means import (
     CONTROLS,
     MAX_ATTENTION_EDGES,
@@ -60,26 +57,6 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
         ]
         found += means.of(measures, [(name, texts)])
     return found
-
-
-def permutation_moments(weights: Numbers, values: Numbers) -> tuple[float, float]:
-    """The mean and variance, over all orders of the weights, of their sum of values: the logit of JW-4.
-
-    A weight meets every value equally often, hence the mean; every two weights meet every two values
-    equally often, hence a variance that is a product of spreads. One token has no other order: NaN.
-    """
-    held, met = np.asarray(weights, dtype=np.float64), np.asarray(values, dtype=np.float64)
-    if held.ndim != 1 or held.shape != met.shape:
-        raise Refusal(
-            "permuting the weights of a text",
-            got=f"shapes {held.shape} and {met.shape}",
-            needs="a weight and a value for each of its tokens",
-            way_out="Pass one text at a time, without its padding.",
-        )
-    if len(held) < 2:
-        return math.nan, math.nan
-    spreads = ((held - held.mean()) ** 2).sum() * ((met - met.mean()) ** 2).sum()
-    return float(held.sum() * met.mean()), float(spreads / (len(held) - 1))
 
 
 def max_attention_spans(rows: pd.DataFrame) -> list[Group]:

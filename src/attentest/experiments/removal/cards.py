@@ -23,8 +23,8 @@ QUANTITIES = {
     "fraction": ("Fraction of items", "items removed / items of positive weight", "share of the items"),
     "mass": ("Attention", "attention removed / all attention", "share of the attention"),
 }
-ATTENTION = "attention"
-PAIRS = (
+ATTENTION = "attention"  # whose quantities are told as medians, too, and against the optimum
+PAIRS = (  # what is compared, and by what
     ("fraction", ATTENTION, "random"),
     ("fraction", "gradient", ATTENTION),
     ("fraction", "product", ATTENTION),

@@ -20,20 +20,11 @@ from jaxtyping import Float
 
 from attentest.experiments.description import Conclusion
 from attentest.experiments.removal import ABOUT
-from attentest.experiments.removal.cards import CARDS
+from attentest.experiments.removal.cards import ATTENTION, CARDS, PAIRS, QUANTITIES, RANKINGS
 from attentest.statistics.group_means import Group, Means, Measure, by_class, of_controls
 from attentest.statistics.interval import PerDraw, Weights, interval_of_statistic, over_seeds
 from attentest.statistics.record import Finding, ordered, seeds_as_json
 
-RANKINGS = ("random", "attention", "gradient", "product")
-ATTENTION = "attention"  # whose quantities are told as medians, too, and against the optimum
-PAIRS = (  # what is compared, and by what
-    ("fraction", ATTENTION, "random"),
-    ("fraction", "gradient", ATTENTION),
-    ("fraction", "product", ATTENTION),
-    ("mass", ATTENTION, "random"),
-)
-QUANTITIES = ("fraction", "mass")
 SURVIVAL = (0.1, 0.25, 0.5, 0.75)  # shares of the items
 MEASURED = ("smallest", *(f"{what}_{ranking}" for what in ("count", "mass") for ranking in RANKINGS))
 NUMBERS = ("items", *MEASURED, *(f"null_{name}" for name in MEASURED))
@@ -146,7 +137,7 @@ class Flips:
 
     def compared(self, ranking: str, null: str = "") -> pd.Series:
         """Whether the text flips under all rankings; as published, under this one."""
-        rankings = (ranking,) if self.published else RANKINGS
+        rankings = (ranking,) if self.published else (*RANKINGS,)
         counts = self.numbers[[f"{null}count_{one}" for one in rankings]]
         return self.asked & (counts > 0).all(axis=1)
 
