@@ -146,6 +146,16 @@ def test_findings_are_made_in_one_place():
     assert makers == {"statistics/finding.py"}
 
 
+def test_numbers_are_read_out_of_names_in_one_place():
+    """A model's name may hold a number; where else would read it, two of them could disagree."""
+    reading = re.compile(r"float\([^()]*\.(?:removeprefix|partition|rpartition|split)\(")
+    read = {
+        path.relative_to(SOURCE).as_posix() for path, source in sources().items() if reading.search(source)
+    }
+    # The other one reads the setting of word vectors, which is stored as it is written.
+    assert read == {"experiments/shared/numbered.py", "experiments/vectors/conclude.py"}
+
+
 # Files that import by a computed name: the public API, loaded lazily, a factory that a user names, and the
 # figures of every experiment.
 COMPUTED = {"__init__.py", "auditing/models.py", "experiments/figures.py"}

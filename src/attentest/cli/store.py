@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from attentest.cli.shared import DEFAULT_STORE, DeviceOption, JsonOption, StoreOption, print_document
+from attentest.cli.shared import (
+    DEFAULT_STORE,
+    DeviceOption,
+    JsonOption,
+    StoreOption,
+    TextOption,
+    print_document,
+)
+from attentest.refusal import Refusal
 
 store_group = typer.Typer(help="Look after a store, and pass on what it holds.", no_args_is_help=True)
 
@@ -63,21 +71,55 @@ def store_prune(
 
 @store_group.command("export")
 def store_export(
-    findings: Annotated[Path, typer.Option(help="The Parquet file to write.")],
+    findings: Annotated[Path | None, typer.Option(help="The Parquet file of findings to write.")] = None,
+    without_weights: Annotated[
+        Path | None, typer.Option(help="The tar file to write: every cell, texts included, but no weights.")
+    ] = None,
     study: Annotated[
         str | None, typer.Option(help="Only what this study asks for: a name, or the path of a TOML file.")
     ] = None,
     store: StoreOption = DEFAULT_STORE,
+    include_text: TextOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the findings of a store with their settings and provenance into one file, without texts."""
+    """Write the findings of a store, without texts, or all of it but the weights of models, into one file."""
     from attentest.gallery.export import export_findings
+    from attentest.store.packing import pack
     from attentest.terminal.documents import show_export
     from attentest.terminal.progress import counting
+    from attentest.terminal.stores import show_packing
 
+    if (findings is None) == (without_weights is None):
+        raise Refusal(
+            "store export",
+            got="neither --findings nor --without-weights" if findings is None else "two files to write",
+            needs="one of --findings FILE.parquet and --without-weights FILE.tar",
+            way_out="Findings have no texts in them; all of a store has.",
+        )
+    if without_weights is not None:
+        _check_texts(store, include_text=include_text)
+        print_document(pack(store, without_weights), as_json, show_packing)
+        return
+    assert findings is not None
     with counting("export") as watch:
         document = export_findings(store, findings, study=study, watch=watch)
     print_document(document, as_json, show_export)
+
+
+def _check_texts(store: str, *, include_text: bool) -> None:
+    from attentest.corpus.sources import CORPORA
+    from attentest.store.store import Store
+
+    told = Store(store).existing().descriptions().values()
+    names = {about["config"].get("name") for about in told if about["stage"] == "corpus"}
+    private = sorted(n for n in names & CORPORA.keys() if CORPORA[n].restriction == "needs credentials")
+    if private and not include_text:
+        raise Refusal(
+            "--without-weights",
+            got=f"a store with texts that need credentials: {', '.join(private)}",
+            needs="your word that whoever gets the file may have them",
+            way_out="Add --include-text, or export the --findings, which have no texts in them.",
+        )
 
 
 @store_group.command("import")
@@ -91,9 +133,12 @@ def store_import(
 ) -> None:
     """Take exported findings into a store: the same keys; nothing that is there is overwritten."""
     from attentest.store.importing import import_findings, import_several
+    from attentest.store.packing import is_packed, unpack
     from attentest.terminal.documents import show_import, show_imports
 
-    if len(files) == 1 and not files[0].is_dir():
+    if len(files) == 1 and is_packed(files[0]):
+        print_document(unpack(files[0], store), as_json, show_import)
+    elif len(files) == 1 and not files[0].is_dir():
         print_document(import_findings(files[0], store), as_json, show_import)
     else:
         print_document(import_several(files, store), as_json, show_imports)

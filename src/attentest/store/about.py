@@ -30,6 +30,13 @@ class Damage:
     file: str
     why: str
 
+    @classmethod
+    def of(cls, key: str, name: str, content: bytes, about: About) -> Damage | None:
+        """What is wrong with a file of the cell, by the digest that its description has."""
+        written = about["files"].get(name, {}).get("sha256")
+        is_same = written is not None and hashlib.sha256(content).hexdigest() == written
+        return None if is_same else cls(key, name, "its digest is another")
+
     def as_json(self) -> dict[str, str]:
         """The same for a document."""
         return {"cell": self.key, "file": self.file, "why": self.why}

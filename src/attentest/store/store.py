@@ -148,17 +148,20 @@ class Store:
         about = cell.as_json() | {"key": cell.key, "files": {**digests, **elsewhere}, **notes}
         about |= {"written": now(), "host": socket.gethostname()}
         about |= {"elsewhere": sorted(elsewhere)} if elsewhere else {}
-        whole = {**files, DESCRIPTION: sealed(about)}
-        with refusing(self.url):
-            if self.local:
-                self._move_in(cell.key, whole)
-            elif not self._is_sound(cell.key):
-                for name, content in whole.items():
-                    self.files.pipe_file(self.folder.path("cells", cell.key, name), content)
-            self.left_out.discard(cell.key)
+        self.take(cell.key, {**files, DESCRIPTION: sealed(about)})
         if not elsewhere:  # else what is begun of it here may still be finished
             self.forget("failures", f"{cell.key}.json")
             self.forget("partial", cell.key)
+
+    def take(self, key: str, whole: Mapping[str, bytes]) -> None:
+        """A cell as it is somewhere: its files, and last its description."""
+        with refusing(self.url):
+            if self.local:
+                self._move_in(key, whole)
+            elif not self._is_sound(key):
+                for name, content in whole.items():
+                    self.files.pipe_file(self.folder.path("cells", key, name), content)
+        self.left_out.discard(key)
 
     def _move_in(self, key: str, whole: Mapping[str, bytes]) -> None:
         made, aside = (self.folder.making(f"{key}-") for _ in range(2))

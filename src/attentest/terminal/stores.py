@@ -46,5 +46,10 @@ def show_pruning(document: Document, console: Console) -> None:
     _say(f"{megabytes} removed." if document["removed"] else f"{megabytes}; --yes removes them.", console)
 
 
+def show_packing(document: Document, console: Console) -> None:
+    """Where it is and how large."""
+    _say(f"{document['cells']} cells in {document['file']}, {document['bytes'] / 1e6:.2f} MB.", console)
+
+
 def _say(said: str, console: Console) -> None:
     console.print(said, markup=False, highlight=False, soft_wrap=True)

@@ -106,7 +106,7 @@ function cell(layer, head, shares) {
   const most = shares.reduce((best, share, unit) => ((share ?? 0) > (shares[best] ?? 0) ? unit : best), 0);
   const name = `layer ${layer}, ${head === null ? "mean over heads" : `head ${head}`}`;
   const title = `${name}: most on ${clean(said.units[most])} (${number(shares[most])})`;
-  const button = element("button", { type: "button", className: "head", title }, drawn(shares, shares[most] ?? 0));
+  const button = element("button", { type: "button", className: "head", title }, drawn(shares));
   button.setAttribute("aria-label", title);
   button.setAttribute("aria-pressed", said.layer === layer && said.head === head);
   button.classList.toggle("mean", head === null);
@@ -118,12 +118,12 @@ function cell(layer, head, shares) {
 }
 
 // A line of pixels, one a unit: small enough for twelve times twelve of them.
-function drawn(shares, top) {
+function drawn(shares) {
   const canvas = element("canvas", { width: shares.length, height: 1 });
   const brush = canvas.getContext("2d");
   const warm = getComputedStyle(document.documentElement).getPropertyValue("--warm").trim().replaceAll(" ", ", ");
   shares.forEach((share, unit) => {
-    brush.fillStyle = `rgba(${warm}, ${top > 0 ? Math.sqrt((share ?? 0) / top) : 0})`;
+    brush.fillStyle = `rgba(${warm}, ${Math.sqrt(share ?? 0)})`;
     brush.fillRect(unit, 0, 1, 1);
   });
   return canvas;

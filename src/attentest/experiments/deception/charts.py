@@ -8,6 +8,7 @@ import pandas as pd
 from attentest.charts.figure import Figure
 from attentest.charts.points import CONTROLS, points
 from attentest.experiments.deception.conclude import PENALISED
+from attentest.experiments.shared.numbered import numbered
 
 
 def deception_scores(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
@@ -18,8 +19,7 @@ def deception_scores(findings: pd.DataFrame, *, title: str = "", subtitle: str =
         "accuracy-zeroed": "accuracy, that attention zeroed",
         "accuracy-renormalised": "accuracy, zeroed and renormalised",
     }
-    swept = {group for group in findings.get("group", ()) if group.startswith(PENALISED) and "," not in group}
-    by_penalty = sorted(swept, key=lambda group: float(group.removeprefix(PENALISED)))
+    by_penalty = numbered(findings.get("group", ()), PENALISED)
     groups = {
         "overall": "no penalty",
         **{group: f"penalty λ = {group.removeprefix(PENALISED)}" for group in by_penalty},

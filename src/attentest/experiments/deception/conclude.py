@@ -13,6 +13,7 @@ import pandas as pd
 
 from attentest.experiments.deception import ABOUT
 from attentest.experiments.description import Conclusion
+from attentest.experiments.shared.numbered import numbered
 from attentest.statistics.card import Card
 from attentest.statistics.group_means import Group, Means, Measure, of_controls
 from attentest.statistics.record import Finding, ordered
@@ -78,8 +79,7 @@ def _attention(rows: pd.DataFrame, numbers: pd.DataFrame) -> Iterator[Measure]:
 
 
 def _models(rows: pd.DataFrame) -> list[Group]:
-    penalised = {name for name in rows["subject"].unique() if name.startswith(PENALISED)}
-    by_penalty = sorted(penalised, key=lambda name: float(name.removeprefix(PENALISED)))
+    by_penalty = numbered(rows["subject"].unique(), PENALISED)
     named = {"overall": TRAINED, **{name: name for name in (*by_penalty, ANONYMISED)}}
     groups = [(group, rows[rows["subject"] == subject]) for group, subject in named.items()]
     return [*groups, *of_controls(rows)]

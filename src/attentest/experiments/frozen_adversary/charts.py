@@ -10,7 +10,8 @@ import pandas as pd
 
 from attentest.charts.figure import Figure
 from attentest.charts.style import FAINT, INK, Records, framed, inline, nothing, require
-from attentest.experiments.frozen_adversary.conclude import FREE, FROZEN, KINDS, UNFROZEN, strength_of
+from attentest.experiments.frozen_adversary.conclude import FREE, FROZEN, KINDS, UNFROZEN
+from attentest.experiments.shared.numbered import numbered
 
 SAID = {
     FROZEN: "attention alone is trained",
@@ -65,14 +66,12 @@ def frozen_curves(
 
 def _curve(findings: pd.DataFrame, kind: str) -> Records:
     """From the base itself, which is where it is, along lambda."""
-    groups = sorted({name for name in findings.get("group", ()) if name.startswith(kind)}, key=strength_of)
     start: dict[str, Any] = {"x": 0.0, "y": 0.0, "low": 0.0, "high": 0.0, "lambda": -1.0, "label": ""}
     found: Records = [{**start, "kind": SAID[kind]}]
-    for group in groups:
+    for group, strength in numbered(findings.get("group", ()), kind).items():
         across, up = (_row(findings, measure, group) for measure in ("attention-jsd", "accuracy-change"))
         if across and up:
             known = {end: up[end] if math.isfinite(up[end]) else up["estimate"] for end in ("low", "high")}
-            strength = strength_of(group)
             found.append(
                 {
                     "kind": SAID[kind],

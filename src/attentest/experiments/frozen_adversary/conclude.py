@@ -15,6 +15,7 @@ from attentest.experiments.dispersion.cards import PAPER
 from attentest.experiments.frozen_adversary import ABOUT
 from attentest.experiments.performance import conclude as performance
 from attentest.experiments.shared.attention_rate import chosen_rate, rate_card, start_card
+from attentest.experiments.shared.numbered import numbered
 from attentest.experiments.shared.score_cards import TITLES, UNDEFINED, UNITS, score_card
 from attentest.experiments.shared.variants import Contest, scored, seed_difference
 from attentest.experiments.trained_adversary.conclude import (
@@ -71,20 +72,11 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     return [*found, *_along_the_curves(rows, luck, mode, rng)]
 
 
-def strength_of(name: str) -> float:
-    """The lambda in an adversary's name."""
-    return float(name.rpartition(" ")[2])
-
-
 def _names(points: pd.DataFrame) -> list[str]:
     """Adversaries by kind and lambda, then what they are compared with, as far as it was observed."""
     there = set(points["subject"])
-    swept = [name for kind in KINDS for name in _swept(there, kind)]
+    swept = [name for kind in KINDS for name in numbered(there, kind)]
     return [*swept, *(name for name in (OTHERS, *CONTROLS) if name in there)]
-
-
-def _swept(names: set[str], kind: str) -> list[str]:
-    return sorted((name for name in names if name.startswith(kind)), key=strength_of)
 
 
 @final
@@ -169,7 +161,7 @@ def _curves(rows: pd.DataFrame, kind: str) -> tuple[list[Curve], int]:
     right = (rows["predicted"] == rows["label"]).astype(np.float64)
     known = rows.assign(right=right.where(_numeric(rows)), jsd=rows["jsd"].astype(np.float64))
     for _, of_seed in known.groupby("seed"):
-        swept = _swept(set(of_seed["subject"]), kind)
+        swept = [*numbered(of_seed["subject"], kind)]
         names = ["trained", *swept]
         table = of_seed[of_seed["subject"].isin(names)]
         if not swept or "trained" not in set(table["subject"]):

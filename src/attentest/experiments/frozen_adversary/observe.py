@@ -12,9 +12,10 @@ import torch
 from attentest.evidence.adversary.free import FreeAdversary
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.experiments.frozen_adversary import ABOUT
-from attentest.experiments.frozen_adversary.conclude import FREE, FROZEN, KINDS, UNFROZEN, strength_of
+from attentest.experiments.frozen_adversary.conclude import FREE, FROZEN, KINDS, UNFROZEN
 from attentest.experiments.shared.controls import controls
 from attentest.experiments.shared.distance_to_base import NAN, Base, other_seeds
+from attentest.experiments.shared.numbered import number_in
 from attentest.experiments.trained_adversary.observe import imitating, sweep
 from attentest.model.config import ModelConfig
 from attentest.refusal import Refusal
@@ -102,5 +103,5 @@ def _frozen(config: ModelConfig, strength: float) -> ModelConfig:
 
 
 def _numbered(name: str, rows: list[Row]) -> Iterator[Row]:
-    number = strength_of(name) if name.startswith(KINDS) else NAN
+    number = next((number_in(name, kind) for kind in KINDS if name.startswith(kind)), NAN)
     yield from ({**row, "lambda": number} for row in rows)

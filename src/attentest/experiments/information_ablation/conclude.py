@@ -18,6 +18,7 @@ from attentest.experiments.information_ablation import ABOUT
 from attentest.experiments.information_ablation.cards import CARDS
 from attentest.experiments.performance import conclude as performance
 from attentest.experiments.shared import orders
+from attentest.experiments.shared.numbered import numbered
 from attentest.experiments.shared.orders import TRAINED, Orders, group_of, lost, pairs, sign_test
 from attentest.experiments.shared.variants import scored
 from attentest.experiments.trained_adversary.conclude import LAMBDA
@@ -68,12 +69,8 @@ def _siblings(rows: pd.DataFrame) -> list[str]:
     """In the order of the paper's tables; adversaries and temperatures by their numbers, controls last."""
     there = set(rows["subject"]) - {TRAINED}
     fixed = (FIX_REP, FIX_ATTN, FIX_ATTN_STORED, FIX_ATTN_RANDOM)
-    numbered = [name for start in (LAMBDA, GUMBEL, TEMPERED) for name in _by_number(there, start)]
-    return [name for name in (*fixed, *numbered, *CONTROLS) if name in there]
-
-
-def _by_number(names: set[str], start: str) -> list[str]:
-    return sorted((n for n in names if n.startswith(start)), key=lambda n: float(n.removeprefix(start)))
+    swept = [name for kind in (LAMBDA, GUMBEL, TEMPERED) for name in numbered(there, kind)]
+    return [name for name in (*fixed, *swept, *CONTROLS) if name in there]
 
 
 def _compared(

@@ -19,6 +19,7 @@ from attentest.charts.style import (
     nothing,
     require,
 )
+from attentest.experiments.shared.numbered import number_in
 from attentest.experiments.sparsity.conclude import LAMBDA, SOFTMAX, TWIN
 
 COLOURS = alt.Scale(domain=list(IMPORTANCES.values()), range=list(PALETTE[:2]))
@@ -136,7 +137,7 @@ def _swept(rows: pd.DataFrame, findings: pd.DataFrame, measure: str) -> Records:
 def _lambda(rows: pd.DataFrame, group: str) -> float:
     """Of a model of the sweep by its group's name; NaN for any other group."""
     if group.startswith(LAMBDA):
-        return float(group.removeprefix(LAMBDA))
+        return number_in(group, LAMBDA)
     if group != "overall" or rows.empty:
         return math.nan
     return float(rows.loc[rows["subject"] == "trained", "lambda"].iloc[0])

@@ -13,6 +13,7 @@ import pandas as pd
 from attentest.charts.figure import Figure
 from attentest.charts.style import FAINT, INK, WIDTH, Records, framed, inline, nothing, require
 from attentest.experiments.seed_variance.charts import apart_scatter, apart_violins
+from attentest.experiments.shared.numbered import numbered
 from attentest.experiments.trained_adversary.conclude import EXACT, LAMBDA, SEARCH, SEED, UNIFORM
 from attentest.statistics.envelope import lower_envelope
 
@@ -90,11 +91,9 @@ def adversary_plane(
 
 def _swept(findings: pd.DataFrame) -> Records:
     """The adversaries in the order of their lambda."""
-    groups = {name for name in findings.get("group", ()) if name.startswith(LAMBDA) and "," not in name}
-    numbers = {float(name.removeprefix(LAMBDA)): name for name in groups}
     return [
         {**point, "lambda": number, "label": f"λ {number:g}"}
-        for number, name in sorted(numbers.items())
+        for name, number in numbered(findings.get("group", ()), LAMBDA).items()
         if (point := _point(findings, name, SWEPT))
     ]
 

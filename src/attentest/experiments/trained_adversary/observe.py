@@ -13,7 +13,8 @@ import torch
 from attentest.evidence.adversary.search import PublishedSearch
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.experiments.shared.controls import controls
-from attentest.experiments.shared.distance_to_base import NAN, Base, other_seeds
+from attentest.experiments.shared.distance_to_base import Base, other_seeds
+from attentest.experiments.shared.numbered import number_in
 from attentest.experiments.shared.shown import places, shown
 from attentest.experiments.trained_adversary import ABOUT
 from attentest.experiments.trained_adversary.conclude import EXACT, LAMBDA, SEARCH
@@ -108,8 +109,7 @@ def _exact(base: Base, wanted: set[int]) -> list[Row]:
 
 
 def _numbered(name: str, rows: list[Row]) -> Iterator[Row]:
-    number = float(name.removeprefix(LAMBDA)) if name.startswith(LAMBDA) else NAN
-    yield from ({**row, "lambda": number} for row in rows)
+    yield from ({**row, "lambda": number_in(name, LAMBDA)} for row in rows)
 
 
 def imitating(config: ModelConfig, strength: float) -> ModelConfig:
