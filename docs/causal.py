@@ -1,8 +1,8 @@
 """Trains the causal language model of docs/reproductions/audit-causal.md: `python docs/causal.py OUT`.
 
-A Llama-style decoder with grouped heads, from scratch, on planted reviews and simulated bAbI, each text written
-as a prompt and its answer. Its byte-level tokenizer is trained on the same texts. One thread and one seed give
-the same model again.
+A Llama-style decoder with grouped heads, from scratch, on planted reviews and simulated bAbI. Each text is
+written as a prompt and its answer, and the byte-level tokenizer is trained on the same texts. One thread and
+one seed give the same model again.
 """
 
 import sys
