@@ -140,19 +140,27 @@ def test_an_adapters_nulls_are_those_of_the_model_behind_it(name):
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
 @pytest.mark.parametrize("measure", ["gradient", "loo"])
 def test_unlearnt_transformers_agree_no_more_than_their_nulls(family, measure):
-    """Random parameters, so neither null may be far from the agreement that there is."""
-    random, draw = tiny(family), seeded(4)
+    """Random parameters: neither null may be far, over three models, since one has few words to agree on."""
+    rng = np.random.default_rng(0)
+    texts = examples(texts=[" ".join(rng.choice(WORDS, size=10)) for _ in range(40)])
+    rows = pd.concat(
+        pd.DataFrame(
+            Importance(nulls=4, shown=0).ask(audited_subject(unlearnt(family, seed), texts), seeded())
+        )
+        for seed in (4, 5, 6)
+    )
+    own = rows["tau_loo_held" if measure == "loo" else "tau_gradient"].mean()
+    for null in ("swapped", "permuted"):
+        assert abs(own - rows[f"{null}_tau_{measure}"].mean()) < 0.1, null
+
+
+def unlearnt(family, seed):
+    random, draw = tiny(family), seeded(seed)
     with torch.no_grad():
         for parameter in random.parameters():
             if parameter.ndim > 1:
                 parameter.normal_(0, 0.3, generator=draw)
-    model = on_the_bench(made(family, double=True, model=random)[0])
-    rng = np.random.default_rng(0)
-    texts = examples(texts=[" ".join(rng.choice(WORDS, size=10)) for _ in range(40)])
-    rows = pd.DataFrame(Importance(nulls=4, shown=0).ask(audited_subject(model, texts), seeded()))
-    own = rows["tau_loo_held" if measure == "loo" else "tau_gradient"].mean()
-    for null in ("swapped", "permuted"):
-        assert abs(own - rows[f"{null}_tau_{measure}"].mean()) < 0.1, null
+    return on_the_bench(made(family, double=True, model=random)[0])
 
 
 def test_a_transformers_weights_move_head_by_head_and_special_tokens_keep_theirs():

@@ -236,6 +236,6 @@ def test_a_tokenizer_without_offsets_is_refused_or_audited_per_sub_word():
 def test_special_tokens_that_depend_on_the_text_are_refused():
     model = adopted("bert", "word-piece")
     other = tokenizer("gpt2", pieces=trained_pieces("word-piece"))
-    model.tokenizer = other
+    model.written.tokenizer = other
     with pytest.raises(Refusal, match="the same special tokens"):
         model.split(raw_examples())

@@ -46,6 +46,8 @@ class Description:
         schema = self.resolved(schema)
         if "anyOf" in schema:
             return st.one_of([self.valid(each) for each in schema["anyOf"]])
+        if "enum" in schema:
+            return st.sampled_from(schema["enum"])
         return {
             "object": self._object,
             "array": lambda s: st.lists(self.valid(s["items"]), max_size=min(s.get("maxItems", 12), 12)),
