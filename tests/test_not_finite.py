@@ -14,7 +14,7 @@ OVERFLOWING = [{"projection": "tempered-softmax(1e-320)"}, {"vectors": "random(1
 
 @pytest.mark.parametrize("settings", OVERFLOWING, ids=str)
 def test_a_training_that_overflows_is_refused_and_leaves_a_failed_cell(settings, tmp_path):
-    with pytest.raises(Refusal, match="training of cell .*NaN or infinite.*needs .*finite"):
+    with pytest.raises(Refusal, match=r"training of cell .*NaN or infinite.*needs .*finite"):
         train_one("planted-keyword", SMALL | settings, str(tmp_path))
 
 
