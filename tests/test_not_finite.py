@@ -25,7 +25,7 @@ def test_training_in_python_says_so_too():
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf")])
 def test_a_loss_or_weights_that_are_no_numbers_are_named(loss):
-    model = toy_model()
+    model = toy_model(toy_corpus())
     check_finite(model, {"history": [{"epoch": 1, "loss": 0.5}]})
     with pytest.raises(NotFinite, match="the loss of epoch 2"):
         check_finite(model, {"history": [{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": loss}]})
