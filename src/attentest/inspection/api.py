@@ -93,7 +93,9 @@ def inspected(
     bench = on_the_bench(model)
     examples, cut = with_room(bench, [example], "truncate" if too_long != REFUSE else REFUSE)
     read = ReadText.of(bench, audited_subject(bench, examples).texts)
-    return measured(read, settings, name=name, notes=[cut.sentence or "", *model.capabilities.notes])
+    view = measured(read, settings, name=name, notes=[cut.sentence or "", *model.capabilities.notes])
+    model.capabilities.again()
+    return view
 
 
 def example_of(text: Any, query: Any, *, lower: bool = False) -> Example:
