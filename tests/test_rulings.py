@@ -39,7 +39,8 @@ def codes(text):
 
 def files(root):
     folders = (path for name in ("src", "docs", "tests") for path in (root / name).rglob("*"))
-    return [path for path in (*folders, root / "README.md") if path.suffix in SUFFIXES and path.is_file()]
+    written = (path for path in folders if "_build" not in path.parts)  # pages that Sphinx made are copies
+    return [path for path in (*written, root / "README.md") if path.suffix in SUFFIXES and path.is_file()]
 
 
 def citations(root, unread=frozenset()):
