@@ -112,9 +112,12 @@ def test_many_variants_are_answered_as_one_at_a_time(guide, monkeypatch):
         ),
         (
             {"attend": lambda self, vectors, mask: (self.net.encode(vectors), mask.float()[..., None])},
-            r"the weights that attend returns in the shape \(3, 6, 1\).*\(3, 6\)",
+            r"attend of an adapter: got weights in the shape \(3, 6, 1\).*\(3, 6\)",
         ),
-        ({"decide": lambda self, states, weights: weights.sum(1)}, r"the logits that decide returns"),
+        (
+            {"decide": lambda self, states, weights: weights.sum(1)},
+            r"decide of an adapter: got logits in the shape",
+        ),
     ],
 )
 def test_an_adapter_that_does_not_hold_is_refused(guide, broken, said):
@@ -143,7 +146,7 @@ def test_labels_numbers_and_queries_are_checked(guide):
     with pytest.raises(Refusal, match="a label that the model does not know"):
         model.split([replace(toy_corpus().test[0], label="maybe")])
     adapted.numbers = lambda words: [999] * len(words)
-    with pytest.raises(Refusal, match="one a word, from 0 to"):
+    with pytest.raises(Refusal, match="one integer a word, from 0 to"):
         AdaptedModel(adapted, labels=("no", "yes")).split(toy_corpus().test)
     batch = model.split(toy_corpus().test).batch([0])
     with pytest.raises(Refusal, match="single texts"):

@@ -79,7 +79,8 @@ def test_a_person_reads_sentences(here, capsys):
     said = " ".join(" ".join(lines).split())
     assert said.startswith("Attention is a reliable pointer to the words") and "mine:factory: " in said
     assert "supported Without the words that attention points at, the output changes: without the" in said
-    assert SCOPE in said and "not measured" in said and UNKNOWN in said and "--out audit.html" in said
+    assert "not measured Is attention where people marked their reasons? These are texts without" in said
+    assert SCOPE in said and UNKNOWN in said and "--out audit.html" in said
     assert not re.search(r"comprehensiveness|importance/|-excess", said), "no codes in sentences for people"
 
 

@@ -12,11 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from attentest.bench.conclusion import conclude_all, list_cells
-from attentest.bench.corpora import corpus_cell
 from attentest.bench.healing import heal
 from attentest.bench.verbs import run_study
 from attentest.cli.main import app, run
-from attentest.corpus.files import to_files
 from attentest.refusal import Refusal
 from attentest.store.cell import Cell
 from attentest.store.checking import check, prune
@@ -49,11 +47,10 @@ def flipped(content):
 
 
 @pytest.fixture(scope="module")
-def sound(planted, tmp_path_factory):
+def sound(tmp_path_factory):
     """A finished study, and the path of its recipe."""
     folder = tmp_path_factory.mktemp("sound")
     url = str(folder / "store")
-    Store(url).write(corpus_cell("planted-keyword"), to_files(planted), {})
     recipe = toml(folder)
     assert run_study(recipe, url, engine="inline", device="cpu")["failed"] == []
     return url, recipe
@@ -62,12 +59,6 @@ def sound(planted, tmp_path_factory):
 @pytest.fixture(scope="module")
 def numbers(sound):
     return conclude_all(sound[0])["findings"]
-
-
-@pytest.fixture(autouse=True)
-def _small_corpus(planted, monkeypatch):
-    """A corpus that is prepared again is the one that the study began with."""
-    monkeypatch.setattr("attentest.bench.corpora.load_corpus", lambda name, data_dir=None: planted)
 
 
 @pytest.fixture

@@ -12,15 +12,21 @@ Entry = TypeVar("Entry")
 class Refusal(ValueError):
     """Input we will not work with. Only this becomes exit status 2; anything else is our own bug."""
 
-    def __init__(self, what: str, *, got: str, needs: str, way_out: str, cell: str = "") -> None:
+    def __init__(
+        self, what: str, *, got: str, needs: str, way_out: str, cell: str = "", below: str = ""
+    ) -> None:
         super().__init__(f"{what}: got {got}, but needs {needs}. {way_out}")
         self.what, self.got, self.needs, self.way_out = what, got, needs, way_out
+        self.below = below  # the traceback of a user's own code, shown under the sentence
+        if below:
+            self.add_note(below)
         self.cell = cell  # the key of a stored cell whose damage is the reason: others can do without it
 
     def as_json(self) -> dict[str, str]:
         """The fields of the sentence, for programs."""
         fields = {"what": self.what, "got": self.got, "needs": self.needs, "way_out": self.way_out}
-        return {"message": str(self), **fields, **({"cell": self.cell} if self.cell else {})}
+        more = {"cell": self.cell, "traceback": self.below}
+        return {"message": str(self), **fields, **{name: said for name, said in more.items() if said}}
 
 
 def look_up(name: str, catalogue: Mapping[str, Entry], kind: str) -> Entry:

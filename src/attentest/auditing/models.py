@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attentest.foreign.adapter import METHODS, AdaptedModel
+from attentest.foreign.checked_adapter import user_raised
 from attentest.foreign.loading import adopt, load_transformer
 from attentest.foreign.maps import KINDS
 from attentest.foreign.placement import AUTO, best_device, device_named, placed
@@ -160,13 +161,15 @@ def _made(where: str) -> Any:
     sys.path.insert(0, str(Path.cwd()))
     try:
         make = getattr(importlib.import_module(module), factory)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, ValueError, TypeError) as error:  # a TypeError is of dots alone
         raise Refusal(
             f"model {where}",
             got=f"nothing under that name ({error})",
             needs="module:factory, a module that can be imported and a function in it",
             way_out="Check the spelling, and that the module is in this folder or installed.",
         ) from error
+    except (Exception, SystemExit) as error:  # noqa: BLE001  a user's code may raise anything
+        raise _raised(where, error) from None
     finally:
         sys.path.remove(str(Path.cwd()))
     if not callable(make):
@@ -176,4 +179,14 @@ def _made(where: str) -> Any:
             needs="a function without arguments",
             way_out="Let it return a model, an adapter, or a model and its tokenizer.",
         )
-    return make()
+    try:
+        return make()
+    except (Refusal, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001  as above
+        raise _raised(where, error) from None
+
+
+def _raised(where: str, error: BaseException) -> Refusal:
+    needs = "a module that can be imported, and a function that returns a model"
+    return user_raised(f"model {where}", error, needs, "Its traceback is below.")

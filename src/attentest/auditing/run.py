@@ -109,6 +109,7 @@ def audited(
         pace.end(name)
     if show:
         found.shown = shown_texts(subject, found.borne_out)
+    model.capabilities.again()
     return found
 
 
@@ -155,6 +156,8 @@ def _ask(name: str, audit: Auditing, found: Audit, seed: int, pace: Pace, kept: 
             return
         rows, seconds = _answered(name, audit, seed, pace, kept)
     except Refusal as refusal:
+        if refusal.below:  # a user's own code raised: no other question will fare better
+            raise
         found.left_out[name] = str(refusal)
         return
     except NothingGiven as lacking:

@@ -46,11 +46,11 @@ def audit(
     out: Annotated[
         list[Path] | None, typer.Option(help="Write to this file: .html, .md or .json. May be given again.")
     ] = None,
-    budget: Annotated[str, typer.Option(help="quick, standard or full.")] = "standard",
+    budget: Annotated[str, typer.Option(help="quick (100 texts), standard (500) or full.")] = "standard",
     texts: Annotated[
-        int | None, typer.Option(help="So many texts, spread evenly, instead of the budget's number.")
+        int | None, typer.Option(help="How many texts, spread evenly, instead of the budget's.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of every random draw.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of every random draw.")] = 0,
     too_long: Annotated[
         str, typer.Option(help="Texts the model has no room for: refuse, skip or truncate.")
     ] = "refuse",
@@ -68,7 +68,7 @@ def audit(
     mark: MarkOption = None,
     device: PlaceOption = "auto",
     dtype: TypeOption = None,
-    batch_size: Annotated[int | None, typer.Option(help="So many texts at once, at most.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="How many texts at once, at most.")] = None,
     network: NetworkOption = False,
     remote_code: RemoteCodeOption = False,
     no_text: Annotated[

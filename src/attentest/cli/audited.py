@@ -42,7 +42,8 @@ def _criteria(criteria: list[dict[str, Any]]) -> Table:
     table.add_column()
     for one in criteria:
         verdict = Text(one["verdict"], style=STYLES.get(one["verdict"], "dim"))
-        table.add_row(verdict, Text(one["plain"]))
+        asked = f"{one['asks']} " if one["main"] is None else ""  # a reason alone does not say what it is of
+        table.add_row(verdict, Text(asked + one["plain"]))
     return table
 
 

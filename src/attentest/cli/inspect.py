@@ -49,7 +49,7 @@ def inspect(
         float | None, typer.Option(help="How much an adversary may change the output: 0.01, of pairs 0.05.")
     ] = None,
     permutations: Annotated[int, typer.Option(help="Random orders of the attention weights.")] = 100,
-    seed: Annotated[int, typer.Option(help="Of every random draw.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of every random draw.")] = 0,
     too_long: Annotated[
         str, typer.Option(help="A text the model has no room for: refuse or truncate.")
     ] = "refuse",

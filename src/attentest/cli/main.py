@@ -102,12 +102,15 @@ def _refuse(error: dict[str, str], arguments: list[str]) -> int:
     if "--json" in arguments:
         print(json.dumps({"error": error}))
     else:
-        # One line, whatever a file is called: no breaks, nothing that steers a terminal.
-        said = "".join(
-            sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in error["message"]
-        )
-        print(f"attentest: {said}", file=sys.stderr)
+        print(f"attentest: {_harmless(error['message'])}", file=sys.stderr)
+        for line in error.get("traceback", "").splitlines():
+            print(f"  {_harmless(line)}", file=sys.stderr)
     return 2
+
+
+def _harmless(said: str) -> str:
+    """One line, whatever a file is called: no breaks, nothing that steers a terminal."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in said)
 
 
 @app.command()

@@ -21,18 +21,18 @@ LayerOption = Annotated[
 HeadOption = Annotated[
     str | None, typer.Option("--head", help="One head, or best, instead of the mean over heads.")
 ]
-SubWordsOption = Annotated[bool, typer.Option("--sub-words", help="Units are sub-words, not words.")]
+SubWordsOption = Annotated[bool, typer.Option("--sub-words", help="Show sub-word tokens, not whole words.")]
 SpecialTokensOption = Annotated[
-    bool, typer.Option("--special-tokens", help="The tokenizer's marks are units, too.")
+    bool, typer.Option("--special-tokens", help="Include [CLS], [SEP] and the like, too.")
 ]
-LowerOption = Annotated[bool, typer.Option("--lower", help="Lower-case the texts.")]
+LowerOption = Annotated[bool, typer.Option("--lower", help="Lower-case the texts first.")]
 TaskOption = Annotated[
     str,
     typer.Option("--task", help="Of a causal language model: prompt (--prompt, --labels) or next-token."),
 ]
 PromptOption = Annotated[
     str | None,
-    typer.Option("--prompt", help="What stands around each text: 'Review: {text}\\nSentiment:'."),
+    typer.Option("--prompt", help="A template with {text} in it: 'Review: {text}\\nSentiment:'."),
 ]
 MarkOption = Annotated[
     str | None,

@@ -38,4 +38,5 @@ def in_options() -> Iterator[None]:
         what, needs, way_out = (
             ASSIGNED.sub(as_option, said) for said in (refusal.what, refusal.needs, refusal.way_out)
         )
-        raise Refusal(what, got=refusal.got, needs=needs, way_out=way_out) from refusal
+        more = {"cell": refusal.cell, "below": refusal.below}
+        raise Refusal(what, got=refusal.got, needs=needs, way_out=way_out, **more) from refusal

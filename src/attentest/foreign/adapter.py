@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attentest.corpus.example import Example
+from attentest.foreign.checked_adapter import CheckedAdapter
 from attentest.foreign.foreign_model import AbstractForeignModel, Variants
 from attentest.model.batch import AbstractSplit, Batch, marked_words
 from attentest.model.seam import Capabilities, Reading, label_numbers
@@ -19,6 +20,13 @@ from attentest.shapes import Embedded
 
 METHODS = ("numbers", "attend", "decide", "predict")
 FLOATS = 32_000_000  # numbers held at a time, some 128 megabytes
+NEAR = 1e-3  # how far answers may differ by the number of texts that are asked about together
+ALONE = "Let decide make nothing of how many texts there are: no statistics of a batch."
+CHANGED = (
+    "other answers to the same question than before",
+    "the same ones, bit for bit, as often as it is asked",
+    "Let no method draw at random or change what the module keeps: no dropout, counters or training.",
+)
 SIZES = (6, 3, 4)  # of the texts of the proof: padding must be there to go wrong
 
 
@@ -55,13 +63,20 @@ class AdaptedModel(AbstractForeignModel):
         _need(
             not lacking, f"no {', '.join(lacking)}", f"embedding, {given}", "See docs/guides/your-model.md."
         )
+        _need(
+            len(set(labels)) == len(labels),
+            f"the labels {', '.join(labels)}",
+            "different ones",
+            "Name each class.",
+        )
+        asked = CheckedAdapter(adapter)
         super().__init__(adapter.embedding, tuple(labels))
-        self.adapter = adapter
+        self.adapter, self._asked = adapter, asked
         self._width, self._outputs = 0, len(labels)
         for part in vars(adapter).values():
             if isinstance(part, nn.Module):
                 part.eval()
-        _prove(self, _probe(adapter.embedding.num_embeddings, self.device))
+        self._proven = _prove(self, _probe(adapter.embedding.num_embeddings, self.device))
 
     @property
     def width(self) -> int:
@@ -76,7 +91,13 @@ class AdaptedModel(AbstractForeignModel):
     @property
     def capabilities(self) -> Capabilities:
         """Only the adapter knows what its attention is."""
-        return Capabilities(attention="the weights that the adapter's attend returns")
+        return Capabilities(attention="the weights that the adapter's attend returns", again=self._again)
+
+    def _again(self) -> None:
+        """The proof once more, at the end of a work: its answer is still the first one."""
+        probe = _probe(self.embedding.num_embeddings, self.device)
+        same = torch.equal(_prove(self, probe), self._proven.to(self.device))
+        _need(same, *CHANGED)
 
     def tensors(self) -> dict[str, Tensor]:
         """The state dict, and the modules and tensors that an adapter holds which is no module itself."""
@@ -88,7 +109,7 @@ class AdaptedModel(AbstractForeignModel):
 
     def split(self, examples: Sequence[Example]) -> NumberedSplit:
         """The examples by the adapter's numbers, to be read in batches."""
-        return NumberedSplit(examples, self.adapter, self.labels)
+        return NumberedSplit(examples, self._asked, self.labels)
 
     def read(
         self, batch: Batch, *, embeddings: Embedded | None = None, rng: torch.Generator | None = None
@@ -100,9 +121,7 @@ class AdaptedModel(AbstractForeignModel):
             )
         if embeddings is None:
             embeddings = self.embedding(batch.tokens)
-        states, weights = self.adapter.attend(embeddings, batch.mask)
-        _need_shape("the states that attend returns", states, (*batch.mask.shape, None))
-        _need_shape("the weights that attend returns", weights, tuple(batch.mask.shape))
+        states, weights = self._asked.attend(embeddings, batch.mask)
         return Reading(
             batch=batch,
             embeddings=embeddings,
@@ -120,8 +139,7 @@ class AdaptedModel(AbstractForeignModel):
         answers = []
         for some in weights.split(at_once, dim=1):
             states = reading.hidden.repeat_interleave(some.shape[1], dim=0)
-            logits = self.adapter.decide(states, some.flatten(0, 1))
-            _need_shape("the logits that decide returns", logits, (len(states), None))
+            logits = self._asked.decide(states, some.flatten(0, 1))
             answers.append(logits.unflatten(0, (-1, some.shape[1])))
         return torch.cat(answers, dim=1)
 
@@ -130,20 +148,11 @@ class AdaptedModel(AbstractForeignModel):
 class NumberedSplit(AbstractSplit):
     """Examples as an adapter numbers their words: the same batches as from a vocabulary."""
 
-    def __init__(self, examples: Sequence[Example], adapter: Adapter, labels: Sequence[str]) -> None:
+    def __init__(self, examples: Sequence[Example], asked: CheckedAdapter, labels: Sequence[str]) -> None:
         self.examples, self.queries = examples, []
-        self.tokens = [np.array(adapter.numbers(example.tokens), dtype=np.int64) for example in examples]
+        self.tokens = [asked.numbers(example.id, example.tokens) for example in examples]
         self.lengths = np.array([len(tokens) for tokens in self.tokens])
         self.labels = label_numbers(examples, labels)
-        for example, tokens in zip(examples, self.tokens, strict=True):
-            inside = (tokens >= 0) & (tokens < adapter.embedding.num_embeddings)
-            if len(tokens) != len(example.tokens) or not len(tokens) or not inside.all():
-                raise Refusal(
-                    f"the numbers of text {example.id!r}",
-                    got=f"{len(tokens)} for {len(example.tokens)} words, or some without a vector",
-                    needs=f"one a word, from 0 to {adapter.embedding.num_embeddings - 1}",
-                    way_out="Let numbers give unknown words a row of their own.",
-                )
 
     def rationale(self, row: int) -> Bool[np.ndarray, " unit"]:
         """Which words of a text somebody marked."""
@@ -167,13 +176,42 @@ def _probe(rows: int, device: torch.device) -> Batch:
     ).to(device)
 
 
-@torch.no_grad()
-def _prove(model: AdaptedModel, probe: Batch) -> None:
-    """Its own weights give its own answer, bit for bit; other weights give another; padding has none."""
-    reading = model.read(probe)
-    model._width = reading.hidden.shape[2]
-    own, answer = model.adapter.predict(probe.tokens, probe.mask), model.decide(reading)
-    classes = answer.shape[1]
+def _prove(model: AdaptedModel, probe: Batch) -> Tensor:
+    """Its own weights give its own answer, bit for bit, alone or among others; other weights give another.
+
+    All of it is done with a graph, so that a gradient that ends on the way is found here.
+    """
+    with torch.enable_grad():
+        vectors = model.embedding(probe.tokens).detach().requires_grad_()
+        reading = model.read(probe, embeddings=vectors)
+        model._width = reading.hidden.shape[2]
+        model.decide(reading, reading.weights.detach().requires_grad_())
+    with torch.no_grad():
+        reading = model.read(probe)
+        own, answer = model._asked.predict(probe.tokens, probe.mask), model.decide(reading)
+        _check_classes(model, answer.shape[1])
+        _need(
+            torch.equal(own, answer),
+            "another answer under its own weights",
+            "what predict answers, bit for bit",
+            "Let attend and decide do exactly what the module does, without dropout.",
+        )
+        twice = torch.stack([reading.weights, reading.weights], dim=1)
+        among = model.decide(reading, twice) - answer[:, None]
+        near = float(among.abs().max()) <= NEAR * (1 + float(answer.abs().max()))
+        _need(near, "other answers to more texts at once", "an answer of a text that is its own", ALONE)
+        _need(torch.equal(model.decide(model.read(probe)), answer), *CHANGED)
+        bent = torch.zeros_like(reading.weights).scatter(1, reading.weights.argmin(1, keepdim=True), 1.0)
+        _need(
+            not torch.equal(model.decide(reading, bent.masked_fill(~probe.mask, 0.0)), answer),
+            "a decide that ignores the weights it is given",
+            "an answer that follows them",
+            "Let decide sum up the states by its second argument.",
+        )
+    return answer
+
+
+def _check_classes(model: AdaptedModel, classes: int) -> None:
     _need(
         classes == len(model.labels) or (classes == 1 and len(model.labels) == 2),
         f"{classes} logits for {len(model.labels)} labels",
@@ -181,35 +219,8 @@ def _prove(model: AdaptedModel, probe: Batch) -> None:
         "Give the labels in the order of the classes.",
     )
     model._outputs = classes
-    _need(
-        not reading.weights.masked_fill(probe.mask, 0.0).any(),
-        "weight on padding",
-        "no weight where the mask is False",
-        "Mask the scores before they become weights.",
-    )
-    _need(
-        torch.equal(own, answer),
-        "another answer under its own weights",
-        "what predict answers, bit for bit",
-        "Let attend and decide do exactly what the module does, without dropout.",
-    )
-    bent = torch.zeros_like(reading.weights).scatter(1, reading.weights.argmin(1, keepdim=True), 1.0)
-    _need(
-        not torch.equal(model.decide(reading, bent.masked_fill(~probe.mask, 0.0)), answer),
-        "a decide that ignores the weights it is given",
-        "an answer that follows them",
-        "Let decide sum up the states by its second argument.",
-    )
 
 
 def _need(fine: bool, got: str, needs: str, way_out: str) -> None:
     if not fine:
         raise Refusal("an adapted module", got=got, needs=needs, way_out=way_out)
-
-
-def _need_shape(what: str, found: Tensor, shape: tuple[int | None, ...]) -> None:
-    fits = found.ndim == len(shape) and all(
-        wanted in (None, size) for wanted, size in zip(shape, found.shape, strict=True)
-    )
-    spelled = ", ".join("any" if size is None else str(size) for size in shape)
-    _need(fits, f"{what} in the shape {tuple(found.shape)}", f"({spelled})", "See docs/guides/your-model.md.")

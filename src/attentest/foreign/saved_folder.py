@@ -84,7 +84,10 @@ def _check_settings(where: str, settings: Mapping[str, Any], remote_code: bool, 
             needs="a model of the library, or your word that its code may run",
             way_out="Say remote_code=True if you have read that code.",
         )
-    name = str(next(iter(settings.get("architectures") or ()), ""))
+    named = settings.get("architectures") or []
+    if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
+        raise unreadable(where, ValueError(f"architectures = {named!r}, and no list of names"))
+    name = next(iter(named), "")
     check_task(where, name, task)
     head = next((head for head in OTHERS if name.endswith(head)), None)
     several = "a model that gives several labels to one text", "classes that exclude each other"

@@ -97,7 +97,9 @@ def inspected(
     read, resting = ReadText.of(bench, split), resting_of(bench.with_heads, split)
     notes = [cut.sentence, *model.capabilities.notes, asked_about(bench.with_heads, read.reading)]
     notes += [] if resting is None else [resting.sentence]
-    return measured(read, settings, name=name, notes=[note for note in notes if note])
+    view = measured(read, settings, name=name, notes=[note for note in notes if note])
+    model.capabilities.again()
+    return view
 
 
 def example_of(text: Any, query: Any, *, lower: bool = False) -> Example:

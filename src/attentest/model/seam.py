@@ -239,6 +239,7 @@ class Capabilities:
     every_row: EveryRow | None = None  # of a transformer, whatever is made of them
     room: Room | None = None  # for texts, where a model has positions for so many tokens only
     notes: tuple[str, ...] = ()  # what a reader of results must know of the model, in sentences
+    again: Callable[[], None] = lambda: None  # shows once more what was shown when it was adopted, or refuses
 
 
 def network_of(model: Model, what: str) -> Network:

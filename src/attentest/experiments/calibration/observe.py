@@ -33,7 +33,7 @@ class Calibration(AbstractExperiment):
 
     name: ClassVar[str] = ABOUT.name
     cite: ClassVar[str] = ABOUT.cite
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     reads: ClassVar[bool] = False
     later: ClassVar[frozenset[str]] = frozenset({"trains"})
 
