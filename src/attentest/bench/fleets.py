@@ -21,9 +21,9 @@ from attentest.bench.work import (
     check_inputs,
     device_of,
     lacks_memory,
-    made_model,
     notes_on,
     seconds_between_saves,
+    trained_model,
     untrained,
 )
 from attentest.fleet.trainer import Fleet, signature
@@ -77,7 +77,7 @@ def train_together(cells: Sequence[Cell], store: Store, device: str, on_event: O
 
     def write(training: Training) -> None:
         cell = of_cell[id(training)]
-        made = made_model(training.model, asdict(training.record))
+        made = trained_model(training.model, asdict(training.record))
         notes = notes_on(made, device, seconds=(time.monotonic() - begun) / len(cells))
         store.write(cell, made.files, {**notes, "fleet": len(cells)})
         on_event(Event("done", cell.key))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Any, final
 
 from attentest.bench.corpora import (
@@ -62,6 +63,17 @@ class Point:
         return {name: value for name, value in asdict(self).items() if name != "corpus" and value is not None}
 
 
+def file_of_vectors(vectors: str, data_dir: str | Path | None) -> Path | None:
+    """The file that the setting names; None where vectors are made here. What cannot be had is refused."""
+    if vectors.startswith("word2vec"):
+        check_gensim()
+    if vectors.startswith(("word2vec", "random")):
+        return None
+    path = vector_file(vectors, data_dir).resolve()
+    width(path)
+    return path
+
+
 @final
 class Planner:
     """Collects cells; the same cell asked for twice is planned once.
@@ -95,10 +107,7 @@ class Planner:
     def resolve(self, config: ModelConfig, corpus: Cell) -> tuple[ModelConfig, dict[str, str]]:
         """The configuration with everything written out, and where its word vectors are."""
         where = {}
-        if config.vectors.startswith("word2vec"):
-            check_gensim()
-        elif not config.vectors.startswith("random"):
-            path = vector_file(config.vectors, self.data_dir).resolve()
+        if path := file_of_vectors(config.vectors, self.data_dir):
             config = replace(config, vectors=f"file:{fingerprint(path)}", embedding=width(path))
             where["vectors"] = str(path)
         traits = traits_of(corpus, self.store)

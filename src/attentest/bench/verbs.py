@@ -11,10 +11,10 @@ from typing import Any
 
 from attentest.bench.conclusion import findings_of, varied
 from attentest.bench.engine.contract import Event
-from attentest.bench.plan import Planner
+from attentest.bench.plan import Planner, file_of_vectors
 from attentest.bench.planned import planned
 from attentest.bench.result import StudyResult
-from attentest.bench.study import Outcome, Watcher, again, judge, run_cells
+from attentest.bench.study import ENGINES, Outcome, Watcher, again, judge, run_cells
 from attentest.bench.subjects import load_model
 from attentest.bench.work import attempt, best_device, device_of
 from attentest.claims.claims import ClaimVerdict, Verdict, overall
@@ -23,8 +23,9 @@ from attentest.corpus.shelf import entries
 from attentest.corpus.vectors import is_absent
 from attentest.model.config import ModelConfig
 from attentest.model.training.files import check_folder, save
+from attentest.model.training.finite import NotFinite
 from attentest.model.training.provenance import config_of
-from attentest.refusal import Refusal
+from attentest.refusal import Refusal, look_up
 from attentest.store.cell import Cell, short
 from attentest.store.checking import named, without_damaged
 from attentest.store.store import Store
@@ -51,6 +52,7 @@ def train_one(
     if out is not None:
         check_folder(out)  # before the work, not after
     here = best_device(device)
+    file_of_vectors(config_of(settings).vectors, data_dir)  # so are words
 
     def trained(store: Store) -> Document:
         planner = Planner(store, device=here, data_dir=data_dir, include_text=include_text)
@@ -59,6 +61,8 @@ def train_one(
         model = planner.model(config, cell, where)
         outcome = run_cells([model], planner, engine="inline", watcher=watcher)
         for key, error in outcome.failed.items():
+            if error.startswith(NotFinite.__name__):
+                raise _not_finite(key, error)
             raise RuntimeError(f"cell {short(key)} failed: {error}\n{store.failures()[key]['traceback']}")
         if out is not None:
             save(load_model(store, model.key, "cpu"), out)
@@ -66,6 +70,15 @@ def train_one(
 
     made = without_damaged(Store(store_url), trained, at_once=True)
     return {**made, "seconds": round(time.monotonic() - begun, 3)}
+
+
+def _not_finite(key: str, error: str) -> Refusal:
+    return Refusal(
+        f"the training of cell {short(key)}",
+        got=error.removeprefix(f"{NotFinite.__name__}: ").removesuffix("."),
+        needs="a training that ends in finite numbers",
+        way_out="Give a smaller number, or one nearer to 1.",
+    )
 
 
 def _told_of(model: Cell, config: ModelConfig, record: Mapping[str, Any]) -> Document:
@@ -100,6 +113,7 @@ def run_study(
     """
     if not (only_plan and device == "cuda"):
         device = best_device(device)
+    look_up(engine, ENGINES, "engine")
     store = Store(store_url)
     name = name if name in names() else name_or_path(store, name)
     whole = load_study(name)

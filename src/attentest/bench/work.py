@@ -34,6 +34,7 @@ from attentest.model.network import AttentionModel
 from attentest.model.seam import Model, network_of
 from attentest.model.training.building import build, build_network
 from attentest.model.training.files import to_files
+from attentest.model.training.finite import check_finite
 from attentest.model.training.imitation import Said
 from attentest.model.training.loop import Progress, Record, Training
 from attentest.model.training.provenance import parameters_digest
@@ -98,7 +99,13 @@ def train_model(cell: Cell, store: Store, device: str, report: Report) -> Made:
             save_every=seconds_between_saves(),
         )
         record = training.run()
-    return made_model(model, asdict(record))
+    return trained_model(model, asdict(record))
+
+
+def trained_model(model: Model, record: Mapping[str, Any]) -> Made:
+    """A model that was trained, where it came to numbers."""
+    check_finite(model, record)
+    return made_model(model, record)
 
 
 def made_model(model: Model, record: Mapping[str, Any]) -> Made:
@@ -121,7 +128,7 @@ def chosen_model(cell: Cell, store: Store, device: str) -> Made:
     ]
     kept = best(merits)
     worth = dict(zip(names, merits, strict=True))
-    return made_model(models[kept], {**records[kept], "rates": worth})
+    return trained_model(models[kept], {**records[kept], "rates": worth})
 
 
 def seconds_between_saves() -> float:

@@ -8,13 +8,14 @@ import os
 from pathlib import Path
 
 import pooch
+from fsspec.implementations.memory import MemoryFileSystem
 
 from attentest.store.folder import Folder
 
 
 def kept(folder: Folder, digest: str | None) -> bytes | None:
-    """The content of that digest, if it was read before and is what it was; of a folder nothing is kept."""
-    if folder.local or digest is None:
+    """The content of that digest, if it was read before and is what it was."""
+    if not _is_remote(folder) or digest is None:
         return None
     with contextlib.suppress(OSError):
         content = _place(digest).read_bytes()
@@ -25,7 +26,7 @@ def kept(folder: Folder, digest: str | None) -> bytes | None:
 
 def keep(folder: Folder, digest: str, content: bytes) -> None:
     """For the next time; where nothing can be kept it is read again."""
-    if folder.local:
+    if not _is_remote(folder):
         return
     place = _place(digest)
     with contextlib.suppress(OSError):
@@ -33,6 +34,11 @@ def keep(folder: Folder, digest: str, content: bytes) -> None:
         made = place.with_name(f"{digest}.{os.getpid()}")
         made.write_bytes(content)
         made.replace(place)
+
+
+def _is_remote(folder: Folder) -> bool:
+    """Whether reading goes over a network: of a folder, and of memory, nothing is kept."""
+    return not folder.local and not isinstance(folder.files, MemoryFileSystem)
 
 
 def _place(digest: str) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from attentest.model.network import AttentionModel
 from attentest.model.protocol import resolved
 from attentest.model.text_rows import text_rows
 from attentest.model.training.building import build_network
+from attentest.model.training.finite import check_finite
 from attentest.model.training.imitation import said
 from attentest.model.training.loop import Progress, Training
 from attentest.model.training.provenance import config_of, placed
@@ -70,4 +71,6 @@ def train(
         model = build_network(each, corpus, vocabulary, vectors=vectors, guide=guide).to(torch.device(device))
         model.record = Training(model, corpus, base=base, on_progress=on_progress).run()
         models.append(model)
-    return models[best([merit(model, model.record.scores["dev"], corpus, base) for model in models])]
+    kept = models[best([merit(model, model.record.scores["dev"], corpus, base) for model in models])]
+    check_finite(kept, asdict(kept.record))
+    return kept
