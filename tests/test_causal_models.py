@@ -162,7 +162,7 @@ def test_labels_of_several_tokens_are_told_apart_by_their_first_and_that_is_said
         tiny_causal(), tokenizer("gpt2"), task="prompt", prompt=PROMPT, labels=(" unlikely", " walked")
     )
     assert adopted.transformer.tokens == (VOCABULARY["un"], VOCABULARY["walk"])
-    assert "the first is scored" in adopted.capabilities.notes[0]
+    assert "the first is scored" in adopted.capabilities.notes[1]
     assert adopted.placed(0, None).capabilities.notes == adopted.capabilities.notes
 
 

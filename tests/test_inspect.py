@@ -265,8 +265,16 @@ def test_a_causal_language_model_is_asked_behind_a_prompt_and_at_the_next_token(
         model, words, task="prompt", prompt="a cat {text} today", labels=" good, bad", **asked
     )
     assert set(behind.prediction.probabilities) == {"good", "bad"} and behind.tokens == tuple(words.split())
+    assert behind.notes[0].startswith(
+        "Task prompt: the answer is which of the labels ' good', ' bad' comes next"
+    )
+    assert "rests on the first token ('a'), where causal language models have" in behind.notes[-1]
     following = at.inspect(model, words, task="next-token", attention={"layer": 1}, **asked)
     assert following.heads.shape == (3, 2, 5) and following.place == (1, None)
+    with torch.no_grad():
+        read = asked["tokenizer"]
+        likeliest = model(**read(words, return_tensors="pt")).logits[0, -1].argmax()
+    assert f"The token that is asked about is {read.decode([int(likeliest)])!r}." in following.notes
     np.testing.assert_allclose(following.heads[1].mean(0), following.attention, atol=1e-6)
 
 

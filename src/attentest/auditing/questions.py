@@ -25,6 +25,7 @@ from attentest.experiments.information.observe import Information
 from attentest.experiments.permutation.observe import Permutation
 from attentest.experiments.removal.observe import Removal
 from attentest.experiments.shared.answers import answered
+from attentest.foreign.prompt import NEXT_LABELS
 from attentest.model.reader import readings
 from attentest.refusal import Refusal
 
@@ -115,6 +116,13 @@ class Auditing:
 def _performance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
     examples = audit.subject.texts.examples
     labelled = {row for row, example in enumerate(examples) if example.label != UNLABELLED}
+    if audit.subject.labels == NEXT_LABELS:
+        raise Refusal(
+            "performance",
+            got="the task next-token, whose answer is the probability of one token",
+            needs="classes that texts belong to",
+            way_out="Nothing else that is asked needs them; task='prompt' has its labels for classes.",
+        )
     if not labelled:
         lacking = Refusal(
             "performance",

@@ -14,7 +14,7 @@ from attentest.corpus.tables.forms import Columns, columns_of
 from attentest.corpus.tables.guessing import column_of, guessed
 from attentest.corpus.tables.table import table_digest
 from attentest.corpus.tables.words_for_nothing import REFUSE, is_missing
-from attentest.foreign.prompt import split_at
+from attentest.foreign.prompt import NEXT_LABELS, split_at
 from attentest.refusal import Refusal
 
 
@@ -163,6 +163,8 @@ def fitted(given: GivenTexts, labels: Sequence[str]) -> GivenTexts:
     found = {example.label for example in given.examples} - {UNLABELLED}
     if found <= set(labels):
         return given
+    if tuple(labels) == NEXT_LABELS:
+        return _unlabelled(given, found, "Labels were not used: the next token is asked about.")
     named, note = _renamed(found, labels, given.class_names)
     if named:
         return replace(given, examples=_relabelled(given.examples, named), notes=(*given.notes, note))
@@ -172,11 +174,12 @@ def fitted(given: GivenTexts, labels: Sequence[str]) -> GivenTexts:
         f"The column {given.guessed_labels!r} was not used: it holds {enumerated(sorted(found))}; the model"
         f" has {enumerated(labels)}."
     )
-    return replace(
-        given,
-        examples=_relabelled(given.examples, dict.fromkeys(found, UNLABELLED)),
-        notes=(*given.notes, note),
-    )
+    return _unlabelled(given, found, note)
+
+
+def _unlabelled(given: GivenTexts, found: set[str], note: str) -> GivenTexts:
+    examples = _relabelled(given.examples, dict.fromkeys(found, UNLABELLED))
+    return replace(given, examples=examples, notes=(*given.notes, note))
 
 
 def marked_texts(given: GivenTexts, mark: str | None) -> GivenTexts:

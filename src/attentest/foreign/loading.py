@@ -14,7 +14,7 @@ import torch
 
 from attentest.foreign.causal import NextToken
 from attentest.foreign.editing import library
-from attentest.foreign.placement import AUTO, TYPES, device_named, type_named
+from attentest.foreign.placement import AUTO, TYPES, device_named, rounding_note, type_named
 from attentest.foreign.prompt import CLASSIFY, NEXT_LABELS, Prompt, check_labels, prompt_of
 from attentest.foreign.prompted import PromptedInput
 from attentest.foreign.saved_folder import KIND, check_saved, check_task, unreadable
@@ -96,7 +96,8 @@ def adopt(
     _check_offsets(model, tokenizer, choice.get("words", True))
     _check_tokenizer(model, tokenizer, padded=task == CLASSIFY)
     if around is None:
-        return TransformerModel(model, tokenizer, _labels(config, labels), **choice)
+        notes = rounding_note(model.dtype)
+        return TransformerModel(model, tokenizer, _labels(config, labels), notes=notes, **choice)
     return causal_model(model, tokenizer, around, labels, choice)
 
 
@@ -104,7 +105,7 @@ def causal_model(
     model: Any, tokenizer: Any, prompt: Prompt, labels: Sequence[str] | None, choice: Mapping[str, Any]
 ) -> TransformerModel:
     """A causal language model asked what comes next, behind a prompt."""
-    written = PromptedInput(tokenizer, prompt)
+    written, rounded = PromptedInput(tokenizer, prompt), rounding_note(model.dtype)
     if prompt.asks_token:
         if labels is not None:
             raise Refusal(
@@ -113,16 +114,20 @@ def causal_model(
                 needs="none: one token is asked about, against all others",
                 way_out="Leave them out, or ask with task='prompt'.",
             )
-        return TransformerModel(NextToken(model), tokenizer, NEXT_LABELS, written=written, **choice)
+        notes = [prompt.sentence(NEXT_LABELS), *rounded]
+        return TransformerModel(
+            NextToken(model), tokenizer, NEXT_LABELS, written=written, notes=notes, **choice
+        )
     check_labels(labels or ())
     tokens, longer = written.label_tokens(labels or ())
     first = "Of labels of several tokens the first is scored, which tells each from all others"
+    notes = [prompt.sentence(labels or ()), *([f"{first}: {', '.join(longer)}."] if longer else []), *rounded]
     return TransformerModel(
         NextToken(model, tokens),
         tokenizer,
         tuple(label.strip() for label in labels or ()),
         written=written,
-        notes=[f"{first}: {', '.join(longer)}."] if longer else [],
+        notes=notes,
         **choice,
     )
 

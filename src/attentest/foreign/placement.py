@@ -72,3 +72,15 @@ def placed(model: Any, device: str | None, dtype: str | None) -> Any:
 def rounding(dtype: torch.dtype) -> float:
     """How far two ways of computing one answer may differ, relative to the largest logit."""
     return 32 * torch.finfo(dtype).eps if dtype in HALF else 1e-4
+
+
+def rounding_note(dtype: torch.dtype) -> list[str]:
+    """What a reader must know of a model in half precision; nothing of any other."""
+    if dtype not in HALF:
+        return []
+    name = str(dtype).removeprefix("torch.")
+    return [
+        f"The model computes in {name}, whose rounding is {torch.finfo(dtype).eps:.2%} of a number: smaller"
+        " changes of its answer cannot be seen. Its own attention was proven to give its own answer within"
+        f" that rounding (logits within {rounding(dtype):.2g})."
+    ]

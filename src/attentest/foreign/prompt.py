@@ -56,6 +56,22 @@ class Prompt:
         """What really comes next, where the user says so: the second text that the template does not hold."""
         return None if QUERY in self.template or not self.asks_token else query_text(example)
 
+    def sentence(self, labels: Sequence[str]) -> str:
+        """The task as a report says it: what the answer is, and what stands around each text."""
+        if not self.asks_token:
+            choice = ", ".join(map(repr, labels))
+            return (
+                f"Task prompt: the answer is which of the labels {choice} comes next behind the prompt"
+                f" {self.template!r}. Attention weighs the words of the text; the rest of the prompt stays as"
+                " it is."
+            )
+        behind = "each text" if self.template == TEXT else f"the prompt {self.template!r}"
+        return (
+            f"Task next-token: the answer is the probability of one token behind {behind} against all others."
+            " The token is the one that follows in the data where that is given (a second text, or what"
+            " stands behind a mark), and else the one that the model itself finds likeliest there."
+        )
+
     def check(self, examples: Sequence[Example]) -> None:
         """Refuse second texts that the prompt has no place for, and a place without one."""
         given = sum(example.query is not None for example in examples)

@@ -16,7 +16,7 @@ from attentest.foreign.roads import TransformerReading
 from attentest.foreign.transformer import TransformerModel
 from attentest.model.batch import AbstractSplit
 from attentest.model.reader import readings
-from attentest.model.seam import Model
+from attentest.model.seam import Model, Reading
 
 
 @final
@@ -38,7 +38,8 @@ class Resting:
             return None
         shares = (
             f"Of the attention of the deciding position, {self.first:.1%} rests on the first token"
-            f" ({self.token!r}), {self.around:.1%} on what else stands around the text and {self.text:.1%} on"
+            f" ({self.token!r}), where causal language models have an attention sink,"
+            f" {self.around:.1%} on what else stands around the text and {self.text:.1%} on"
             " the text."
         )
         if self.is_unit:
@@ -82,6 +83,14 @@ def resting_of(model: Model, split: AbstractSplit) -> Resting | None:
         around=mean[1],
         text=mean[2],
     )
+
+
+def asked_about(model: Model, reading: Reading) -> str | None:
+    """The next token of the one text that was read, in a sentence; None where none is asked about."""
+    token = reading.kept.get("target")
+    if token is None or not isinstance(model, TransformerModel):
+        return None
+    return f"The token that is asked about is {model.tokenizer.decode(token.tolist())!r}."
 
 
 def _shares(

@@ -14,6 +14,7 @@ from attentest.corpus.example import UNLABELLED, Example
 from attentest.corpus.preparation import Preparation, as_given
 from attentest.evidence.importances.catalogue import Effort
 from attentest.foreign.prompt import CLASSIFY, split_at
+from attentest.foreign.resting import asked_about, resting_of
 from attentest.inspection.importances import NAMES
 from attentest.inspection.measure import ReadText, Settings, measured
 from attentest.inspection.view import TextView
@@ -92,8 +93,11 @@ def inspected(
     """The view of one example in a model that is loaded."""
     bench = on_the_bench(model)
     examples, cut = with_room(bench, [example], "truncate" if too_long != REFUSE else REFUSE)
-    read = ReadText.of(bench, audited_subject(bench, examples).texts)
-    view = measured(read, settings, name=name, notes=[cut.sentence or "", *model.capabilities.notes])
+    split = audited_subject(bench, examples).texts
+    read, resting = ReadText.of(bench, split), resting_of(bench.with_heads, split)
+    notes = [cut.sentence, *model.capabilities.notes, asked_about(bench.with_heads, read.reading)]
+    notes += [] if resting is None else [resting.sentence]
+    view = measured(read, settings, name=name, notes=[note for note in notes if note])
     model.capabilities.again()
     return view
 
