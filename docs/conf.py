@@ -23,6 +23,7 @@ myst_heading_anchors = 4
 myst_links_external_new_tab = False
 # A tutorial is executed when it is built; a cell that fails is a warning, and so an error.
 nb_execution_mode = "cache"
+nb_execution_in_temp = True  # what a tutorial writes is not left here
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_merge_streams = True
