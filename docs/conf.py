@@ -41,7 +41,6 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "show_prev_next": True,
 }
-html_static_path = ["_static"]
 
 # Docstrings are plain text with Markdown's single backticks; Sphinx would read these as roles.
 BACKTICKS = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")

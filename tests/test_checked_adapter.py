@@ -171,11 +171,11 @@ def test_a_change_that_is_there_before_and_after_is_seen_at_the_end():
 
 
 def test_the_command_line_prints_the_sentence_and_the_users_traceback(tmp_path, monkeypatch, capsys):
-    (tmp_path / "mine.py").write_text("def make():\n    raise RuntimeError('mine \\x1b[31m')\n")
+    (tmp_path / "failing.py").write_text("def make():\n    raise RuntimeError('mine \\x1b[31m')\n")
     (tmp_path / "t.csv").write_text("text,label\na b,no\nb a,yes\n")
     monkeypatch.chdir(tmp_path)
-    assert run(["audit", "mine:make", "--data", "t.csv", "--text", "text", "--label", "label"]) == 2
+    assert run(["audit", "failing:make", "--data", "t.csv", "--text", "text", "--label", "label"]) == 2
     first, *below = capsys.readouterr().err.splitlines()
-    assert first.startswith("attentest: ") and "mine:make" in first and "RuntimeError: mine" in first
-    assert [line for line in below if "mine.py" in line] and not [line for line in below if "\x1b" in line]
+    assert first.startswith("attentest: ") and "failing:make" in first and "RuntimeError: mine" in first
+    assert [line for line in below if "failing.py" in line] and not [line for line in below if "\x1b" in line]
     assert "attentest/" not in "".join(below)
