@@ -273,6 +273,12 @@ def test_whatever_is_sent_is_answered_or_refused(address, caplog, line, fields, 
     assert not caplog.records
 
 
+def test_a_head_request_whose_body_is_malformed_is_refused_without_a_body(address, caplog):
+    fields = b"HEAD / HTTP/1.1\r\nHost: " + address.encode() + b"\r\nTransfer-Encoding: chunked\r\n\r\n"
+    heard = said_to(address, fields + b"zz\r\n", half=True)
+    assert heard.startswith(b"HTTP/1.1 400") and heard.endswith(b"\r\n\r\n") and not caplog.records
+
+
 def test_a_mistake_of_ours_is_said_and_shown(app, capsys, monkeypatch):
     def broken():
         raise ZeroDivisionError("ours")

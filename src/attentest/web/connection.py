@@ -148,7 +148,9 @@ class Connection(H11Protocol):
             headers = self.server_state.default_headers + response.raw_headers
             status = response.status_code
             head = h11.Response(status_code=status, headers=headers, reason=STATUS_PHRASES[status])
-            for event in (head, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
+            asked_head = self.cycle is not None and self.scope["method"] == "HEAD"  # its answer has no body
+            body = b"" if asked_head else bytes(response.body)
+            for event in (head, h11.Data(data=body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
         # Half closed: to close it whole while it still sends would take the answer away from it.
         self.transport.write_eof()
