@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any, final
 
 from attentest.charts.overview import MainNumber, main_numbers
-from attentest.charts.style import to_svg
+from attentest.charts.style import to_svg, unvalidated
 from attentest.compare.points import GridPoint, grid_points, told_apart
 from attentest.compare.stored import Stored
 from attentest.compare.verdicts import Judged, judged
@@ -80,7 +80,8 @@ def build(
     """
     store = place if isinstance(place, Store) else Store(place)
     kept, wanted = earlier or Earlier(), Asked(**asked)
-    return without_damaged(store.existing(), lambda store: _build(store, shelf, watch, wanted, kept))
+    with unvalidated():
+        return without_damaged(store.existing(), lambda store: _build(store, shelf, watch, wanted, kept))
 
 
 def _build(store: Store, shelf: Mapping[str, str], watch: Watch, wanted: Asked, earlier: Earlier) -> Files:
