@@ -24,7 +24,7 @@ from attentest.gallery.catalogue import catalogue
 from attentest.gallery.earlier import Earlier, Made, token
 from attentest.gallery.explorer import corpus_words, explorer
 from attentest.gallery.extra import no_findings
-from attentest.gallery.first_page import lead
+from attentest.gallery.first_page import card_picture, lead
 from attentest.gallery.heatmaps import HEATMAP_CSS, LEVELS
 from attentest.gallery.index_page import CorpusOverview, IndexPage, ModelRow
 from attentest.gallery.lines import columns, main_line
@@ -131,6 +131,7 @@ def _build(store: Store, shelf: Mapping[str, str], watch: Watch, wanted: Asked, 
         "index.html",
         IndexPage(
             lead=lead(points, pages, wanted.private),
+            cards={page.file: card_picture(page, points) for page in pages if page.ran},
             measures=list(shown.values()),
             corpora=corpora,
             studies=pages,
