@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from attentest.bench.engine import node
 from attentest.bench.engine.cluster import Cluster, joined
 from attentest.bench.engine.contract import Event, RunCells, Work
 from attentest.bench.engine.local import Local
@@ -95,8 +96,8 @@ def waiting(count: int) -> float:
 def listening(cluster: Cluster) -> float:
     """Seconds to ask which of many tasks have something to say; these wait for more cores than there are."""
     ray = cluster.ray
-    task = ray.remote(num_returns="streaming", num_cpus=max(WORKERS) + 1)(lambda: iter(()))
-    tasks = [task.remote() for _ in range(MANY)]
+    task = ray.remote(num_returns="streaming", num_cpus=max(WORKERS) + 1)(node.do)
+    tasks = [task.remote([], [], {}) for _ in range(MANY)]
     begun = time.perf_counter()
     for _ in range(20):
         ray.wait(tasks, num_returns=MANY, timeout=0, fetch_local=False)
@@ -111,6 +112,7 @@ def whole() -> Whole:
     rows: dict[str, list[Measured]] = {"ray": [], "local": []}
     costs = {}
     with joined(None, workers=max(WORKERS)) as cluster:
+        rate(Cluster(cluster.ray).run, 4 * max(WORKERS), 0.5)  # Ray's processes take seconds to start
         for workers in WORKERS:
             rows["ray"].append(measured(Cluster(cluster.ray, workers).run, workers))
         costs["ray"] = 1 / rate(Cluster(cluster.ray, 1).run, COSTLESS, 0)

@@ -1,13 +1,17 @@
 """The guide's scripts for Slurm run here, with a loop for an array and a task that fails once."""
 
+import contextlib
+import io
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 from attentest.bench.verbs import run_study
+from attentest.cli.main import run
 from attentest.store.store import Store
 from tests.toy_study import PERFORMANCE, data_files, toml
 
@@ -24,6 +28,17 @@ for task in $(seq "$count"); do
 done
 exit $failed
 """
+# `attentest` for the scripts: the command line of this process, in which torch is imported already.
+ATTENTEST = """#!{python} -IS
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as line:
+    line.connect({path!r})
+    line.sendall(json.dumps(sys.argv[1:]).encode() + b"\\n")
+    status, out, err = json.loads(line.makefile().readline())
+print(out, end="")
+print(err, end="", file=sys.stderr)
+sys.exit(status)
+"""
 
 
 def scripts():
@@ -34,30 +49,46 @@ def scripts():
     return dict(found)
 
 
-def test_a_study_as_array_jobs_has_the_bytes_of_a_local_one_though_a_task_was_lost(tmp_path):
+def serve(listener, process):
+    """Answer calls of `attentest` until the process has ended."""
+    listener.settimeout(0.1)
+    while process.poll() is None:
+        with contextlib.suppress(TimeoutError):
+            caller, _ = listener.accept()
+            with caller, caller.makefile("rw") as line:
+                out, err = io.StringIO(), io.StringIO()
+                with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                    status = run(json.loads(line.readline()))
+                line.write(json.dumps([status, out.getvalue(), err.getvalue()]) + "\n")
+
+
+def program(path, text):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def test_a_study_as_array_jobs_has_the_bytes_of_a_local_one_though_a_task_was_lost(tmp_path, monkeypatch):
     study, store = toml(tmp_path, PERFORMANCE), Store(tmp_path / "store")
-    run_study(study, str(tmp_path / "local"), engine="inline", device="cpu")
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    command = f'#!/bin/bash\nexec {sys.executable} -m attentest "$@"\n'
-    for name, text in {"sbatch": SBATCH, "attentest": command}.items():
-        (programs / name).write_text(text)
-        (programs / name).chmod(0o755)
     assert scripts().keys() == {"cell.sh", "study.sh"}
     for name, text in scripts().items():
-        (tmp_path / name).write_text(text)
-    environment = os.environ | {"PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    ended = subprocess.run(
-        ["bash", "study.sh", study, store.url],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stderr.count("submitted again") == 1
-    plan = json.loads((tmp_path / "plan.json").read_text())
+        program(tmp_path / name, text)
+    monkeypatch.chdir(tmp_path)  # a socket's path is short
+    program(tmp_path / "bin" / "sbatch", SBATCH)
+    program(tmp_path / "bin" / "attentest", ATTENTEST.format(python=sys.executable, path="socket"))
+    path = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket")
+        listener.listen()
+        with subprocess.Popen(
+            ["bash", "study.sh", study, store.url], env=os.environ | path, stderr=subprocess.PIPE, text=True
+        ) as process:
+            serve(listener, process)
+            said = process.stderr.read()
+    assert process.returncode == 0, said
+    assert said.count("submitted again") == 1
+    plan = json.loads(Path("plan.json").read_text())
     assert plan["plan"] == [] and plan["done"] == plan["cells"]
-    assert len((tmp_path / "tasks").read_text().splitlines()) == len(store.done())  # the corpus is no task
-    assert data_files(store.url) == data_files(tmp_path / "local")
+    assert len(Path("tasks").read_text().splitlines()) == len(store.done())  # the corpus is no task
+    run_study(study, "local", engine="inline", device="cpu")
+    assert data_files(store.url) == data_files("local")

@@ -73,22 +73,22 @@ def joined(address: str | None, *, workers: int | None = None) -> Iterator[Clust
         yield Cluster(ray, workers)
         return
     _check_answers(asked)
-    try:
-        ray.init(
-            address=asked,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            **(ours if asked == "local" else {}),
-        )
-    except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
-        said = " ".join(str(error).split())
-        raise _no_cluster(asked, f"no connection to a cluster ({said[:200]})") from error
-    try:
-        # What Ray says of lost nodes and workers goes to standard output, where only results belong.
-        with contextlib.redirect_stdout(sys.stderr):
+    # What Ray says of lost nodes and workers goes to standard output, where only results belong.
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            ray.init(
+                address=asked,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                **(ours if asked == "local" else {}),
+            )
+        except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
+            said = " ".join(str(error).split())
+            raise _no_cluster(asked, f"no connection to a cluster ({said[:200]})") from error
+        try:
             yield Cluster(ray, workers)
-    finally:
-        ray.shutdown()
+        finally:
+            ray.shutdown()
 
 
 def _check_answers(address: str) -> None:
