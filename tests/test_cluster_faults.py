@@ -143,7 +143,7 @@ def ran(nodes, *arguments, **environment):
 
 def test_a_worker_and_a_node_are_lost_and_the_bytes_are_those_of_a_local_run(nodes, tmp_path, rng):
     events = check(
-        tmp_path, nodes, ["worker_killed", "node_removed_while_it_writes"], rng, epochs=30, seeds=2
+        tmp_path, nodes, ["worker_killed", "node_removed_while_it_writes"], rng, epochs=16, seeds=2
     )
     assert sum(kind == "retried" for kind, _ in events) >= 2
 
