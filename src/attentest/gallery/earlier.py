@@ -100,22 +100,26 @@ def code() -> str:
     return digest.hexdigest() + " ".join(versions)
 
 
-def token(
-    point: GridPoint, said: Sequence[Judged], studies: Mapping[str, Study], asked: Mapping[str, Any]
-) -> str:
-    """The sha256 of all that the pages of a grid point are made from."""
+def spelled(studies: Mapping[str, Study]) -> str:
+    """The sha256 of what recipes say; they are many, and the same for every grid point."""
+    told = {name: study.model_dump(mode="json") for name, study in studies.items()}
+    return hashlib.sha256(canonical(told).encode()).hexdigest()
+
+
+def token(point: GridPoint, said: Sequence[Judged], studies: str, asked: Mapping[str, Any]) -> str:
+    """The sha256 of all that the pages of a grid point are made from; `studies` as they are `spelled`."""
     stored = point.findings[0].stored
     keys = sorted(_made_from(point, stored))
-    spelled = [
+    parts = [
         code(),
         point.file,
         dict(asked),
         [[finding.cell.key, finding.trained_on, finding.corpus_key] for finding in point.findings],
         [[key, stored.about[key], _here(stored, key)] for key in keys],
         [[one.study.study, one.finding.cell.key, repr(asdict(one.verdict))] for one in said],
-        {name: study.model_dump(mode="json") for name, study in studies.items()},
+        studies,
     ]
-    return hashlib.sha256(canonical(spelled).encode()).hexdigest()
+    return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
 
 def _made_from(point: GridPoint, stored: Stored) -> set[str]:
