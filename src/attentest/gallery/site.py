@@ -8,6 +8,7 @@ style sheet, scripts, pictures. Pages can be read without scripts; with them one
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict
 from importlib import resources
 from itertools import chain, groupby
 from typing import Any
@@ -20,7 +21,7 @@ from attentest.compare.verdicts import Judged, judged
 from attentest.gallery.calibration import calibration_page
 from attentest.gallery.catalogue import catalogue
 from attentest.gallery.drawing import drawn_apart, workers_for
-from attentest.gallery.earlier import Earlier, Made, spelled, token
+from attentest.gallery.earlier import Earlier, Made, spelled, stamp_of, token
 from attentest.gallery.extra import no_findings
 from attentest.gallery.first_page import card_picture, lead
 from attentest.gallery.heatmaps import HEATMAP_CSS, LEVELS
@@ -65,13 +66,26 @@ def build(
     """
     store = place if isinstance(place, Store) else Store(place)
     kept, wanted = earlier or Earlier(), Asked(**asked)
+    said = {**asdict(wanted), "private": sorted(wanted.private), "shelf": dict(shelf)}
+
+    def made(store: Store) -> Files:
+        known = recipes(wanted.studies, store)
+        whole = kept.whole(stamp_of(store, known, said))
+        return _build(store, known, shelf, watch, wanted, kept) if whole is None else whole
+
     with unvalidated():
-        return without_damaged(store.existing(), lambda store: _build(store, shelf, watch, wanted, kept))
+        return without_damaged(store.existing(), made)
 
 
-def _build(store: Store, shelf: Mapping[str, str], watch: Watch, wanted: Asked, earlier: Earlier) -> Files:
+def _build(
+    store: Store,
+    known: Mapping[str, Study],
+    shelf: Mapping[str, str],
+    watch: Watch,
+    wanted: Asked,
+    earlier: Earlier,
+) -> Files:
     stored = Stored(store)
-    known = recipes(wanted.studies, store)
     points = grid_points(stored)
     if not points:
         raise no_findings(store.url)
