@@ -166,12 +166,17 @@ class Nodes:
 
     def left(self):
         """Whatever still runs that belongs to this cluster."""
-        found = []
-        for line in Path("/proc").glob("[0-9]*/cmdline"):
-            with contextlib.suppress(OSError):
-                if self.folder.encode() in line.read_bytes() and not is_gone(int(line.parent.name)):
-                    found.append(int(line.parent.name))
-        return found
+        return running_with(self.folder)
+
+
+def running_with(folder):
+    """The processes that have a folder in their command lines."""
+    found = []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if folder.encode() in line.read_bytes() and not is_gone(int(line.parent.name)):
+                found.append(int(line.parent.name))
+    return found
 
 
 def kill(pid, number=signal.SIGKILL):
