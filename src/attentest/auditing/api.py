@@ -28,6 +28,7 @@ from attentest.claims.criteria import Judgement, judged
 from attentest.claims.criterion import QUESTIONS, SCOPE
 from attentest.claims.plain import Headline, headline, worded
 from attentest.model.seam import Model
+from attentest.statistics.named import Named
 from attentest.store.store import Store
 
 
@@ -93,7 +94,7 @@ class AuditResult:
     @cached_property
     def document(self) -> dict[str, Any]:
         """All of it as plain values, for programs and pages."""
-        names = dict.fromkeys((f.experiment, f.measure.partition("@")[0]) for f in self.audit.findings)
+        names = dict.fromkeys((f.experiment, Named.of(f.measure).name) for f in self.audit.findings)
         known = {
             "model": self.model,
             "attention": self.attention,

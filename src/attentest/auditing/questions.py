@@ -142,7 +142,7 @@ def _importance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
         if audit.of_map:
             yield from map_importance(each)
         else:
-            yield from Importance(nulls=draws, shown=0).ask(each, drawing(rng))
+            yield from Importance(nulls=draws, shown=0, also="").ask(each, drawing(rng))
 
 
 def _permutation(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:

@@ -11,6 +11,7 @@ from itertools import product
 
 import pandas as pd
 
+from attentest.statistics.named import Named
 from attentest.statistics.record import completed
 
 _EVERY = {
@@ -56,6 +57,10 @@ REMOVED = frozenset(f"{experiment}/{measure}" for experiment, names in _EVERY.it
 
 def current(stored: pd.DataFrame) -> pd.DataFrame:
     """A stored table of findings as this version reads it: all columns, and no removed measure."""
-    named = stored["experiment"] + "/" + stored["measure"].str.partition("@")[0]
+    named = (
+        stored["experiment"]
+        + "/"
+        + stored["measure"].map({name: Named.of(name).name for name in stored["measure"].unique()})
+    )
     removed = named.isin(REMOVED)
     return completed(stored[~removed].reset_index(drop=True) if removed.any() else stored)
