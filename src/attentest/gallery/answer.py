@@ -151,7 +151,7 @@ USED = {
     Verdict.UNDECIDED: "whether other weights change the answer is undecided",
 }
 DIFFERENT = {
-    Verdict.SUPPORTED: "very different weights can give the same answer",
+    Verdict.SUPPORTED: "very different weights can give the same answer (this test has no calibrated margin)",
     Verdict.NOT_SUPPORTED: "only similar weights give the same answer",
     Verdict.UNDECIDED: "how different weights with the same answer can be is undecided",
 }
