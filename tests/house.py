@@ -65,7 +65,7 @@ MAY_IMPORT = {
     },
     "live": {
         *("auditing", "bench", "corpus", "evidence", "evidence.importances.names", "experiments", "foreign"),
-        *("inspection", "model", "store"),
+        *("gallery", "inspection", "model", "store"),
     },
     "web": {"evidence.importances.names", "store"},
     "cli": {

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attentest.auditing.memory import in_memory
+from attentest.auditing.run import in_memory
 from attentest.corpus.example import Example
 from attentest.foreign.loading import adopt
 from attentest.foreign.prompt import Prompt

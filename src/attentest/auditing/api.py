@@ -18,7 +18,7 @@ from attentest.auditing.digest import audited_digest
 from attentest.auditing.held import check_held, held_model, name_of
 from attentest.auditing.options import CLASSIFY, REFUSE, check_options, check_task
 from attentest.auditing.pace import Watcher
-from attentest.auditing.page import fragment, write
+from attentest.auditing.page import FORMATS, fragment
 from attentest.auditing.provenance import call, made_now, provenance, without_path
 from attentest.auditing.room import TooLong, with_room
 from attentest.auditing.run import Audit, audited, check_budget
@@ -128,7 +128,7 @@ class AuditResult:
 
     def save(self, out: Path | str) -> Path:
         """Write it: .html is a page of its own, .md a section for a model card, .json everything."""
-        return write(self.document, out)
+        return FORMATS.write(self.document, out)
 
     def _repr_html_(self) -> str:
         return fragment(self.document)

@@ -80,10 +80,10 @@ def inspect(
         asked = task_of(task, prompt, mark)
         check_task(task, asked["prompt"], labels, mark)
         check_model(model, network=network, remote_code=remote_code, task=task)
-        from attentest.inspection.page import check_out
+        from attentest.inspection.page import FORMATS
 
         for each in html or []:
-            check_out(each)
+            FORMATS.check(each)
         from attentest.inspection.api import inspect as ask
 
         view = ask(
