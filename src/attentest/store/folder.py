@@ -39,7 +39,7 @@ class Folder:
         try:
             # Others write here, too, so what was listed before is no answer.
             self.files, self.root = fsspec.url_to_fs(self.url, use_listings_cache=False)
-        except (ValueError, ImportError) as error:
+        except (ValueError, ImportError, OSError) as error:
             extra = self.url.startswith("s3:") and isinstance(error, ImportError)
             raise Refusal(
                 f"store {self.url!r}",
