@@ -1,8 +1,8 @@
 """Trains the story model of docs/reproductions/audit-causal.md: `causal_stories.py OUT [MINUTES]`.
 
-A small GPT-2 and simulated bAbI task 1, on one core. The loss is of answers alone, since what the next sentence
-says cannot be known. Stories of two sentences come first, then of four, six and ten, when nine of ten answers
-are right. People and places are renamed in every batch: without that, 8,500 stories are learnt by heart.
+A small GPT-2 and simulated bAbI task 1, on one core. The loss is of answers alone, since what the next
+sentence says cannot be known. Stories of two sentences come first, then of four, six and ten, when nine of
+ten answers are right. People and places are renamed in every batch: else 8,500 stories are learnt by heart.
 
 The learning rate falls with time and not with steps, so that another machine makes another model.
 """
