@@ -48,6 +48,7 @@ class Folder:
                 way_out="pip install 'attentest[s3]'" if extra else "Give a folder, as in --store results.",
             ) from error
         self.local = isinstance(self.files, LocalFileSystem)
+        self.address = self.root if self.local else self.url  # the same from any working directory
 
     def path(self, *parts: str) -> str:
         """Where a file is, in the words of the file system."""
