@@ -17,6 +17,7 @@ from attentest.corpus.vocabulary import UNK
 from attentest.evidence.importances.catalogue import Effort, attention_of
 from attentest.evidence.importances.gradient import Gradients, gradients
 from attentest.evidence.importances.names import BY_CAPTUM, IMPORTANCES
+from attentest.evidence.removal.decisions import explained_class
 from attentest.inspection import evidence
 from attentest.inspection.evidence import Missing
 from attentest.inspection.importances import Asked, importances
@@ -214,8 +215,8 @@ def _check_given(model: Model, what: str) -> None:
 
 @torch.no_grad()
 def _prediction(model: Model, reading: Reading) -> Prediction:
-    output = distribution(model.decide(reading))[0].double().cpu().tolist()
-    best = max(range(len(output)), key=output.__getitem__)
+    both = distribution(model.decide(reading)).double().cpu()
+    output, best = both[0].tolist(), int(explained_class(reading.detached(), both)[0])
     chances = dict(zip(model.labels, output, strict=True))
     return Prediction(model.labels[best], output[best], chances)
 
