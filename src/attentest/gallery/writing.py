@@ -51,7 +51,7 @@ class Formats:
             raise Refusal(
                 f"{self.what} {path}",
                 got="a folder" if path.is_dir() else f"the ending {path.suffix!r}",
-                needs=f"a file that ends in {', '.join(self.by_ending)}",
+                needs=f"a file that ends in {' or '.join(self.by_ending)}",
                 way_out=f"For example {self.example}.",
             )
 
