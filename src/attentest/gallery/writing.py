@@ -47,11 +47,12 @@ class Formats:
     def check(self, out: Path | str) -> None:
         """Refuse a name that cannot be written, before anything is measured."""
         path = Path(out)
+        between = " or " if len(self.by_ending) == 2 else ", "
         if path.suffix.lower() not in self.by_ending or path.is_dir():
             raise Refusal(
                 f"{self.what} {path}",
                 got="a folder" if path.is_dir() else f"the ending {path.suffix!r}",
-                needs=f"a file that ends in {' or '.join(self.by_ending)}",
+                needs=f"a file that ends in {between.join(self.by_ending)}",
                 way_out=f"For example {self.example}.",
             )
 
