@@ -26,6 +26,8 @@ from attentest.constructed.transformer import (
 )
 from attentest.constructed.transformer_rule import MECHANISMS, TransformerRule
 
+pytestmark = pytest.mark.usefixtures("short_search")
+
 CLOSE = 1e-4
 NAMES = sorted(MECHANISMS)
 USED = [name for name in NAMES if "used" in name]
