@@ -18,7 +18,7 @@ from attentest.evidence.erasure import leave_one_out as erasure
 from attentest.evidence.erasure.known import KnownParts
 from attentest.evidence.erasure.parts import Answers, Chosen, Kept, units_of_tokens
 from attentest.evidence.importances.roads import road_for
-from attentest.evidence.removal.decisions import predicted
+from attentest.evidence.removal.decisions import explained_class
 from attentest.model.batch import buckets
 from attentest.model.divergence import total_variation
 from attentest.model.networks.decoder import distribution
@@ -34,7 +34,7 @@ PLACES, PADDING = 768, 0.05  # on a CPU, a pass over so many places is as fast b
 @final
 @dataclass(frozen=True)
 class Explained:
-    """What a text is explained for: its predicted class, how likely that is, and how likely unread."""
+    """The class a text is explained for (predicted, if no other is named), its probability, and unread."""
 
     predicted: Int[Tensor, " batch"]
     probability: PerText
@@ -54,7 +54,7 @@ def explained(model: Model, reading: Reading) -> Explained:
         nowhere = (
             model.decide(reading, torch.zeros_like(reading.weights)) if ours else torch.zeros_like(logits)
         )
-    best = predicted(logits)
+    best = explained_class(reading, logits)
     likely, unread = (distribution(each).gather(1, best[:, None])[:, 0] for each in (logits, nowhere))
     return Explained(best, likely, unread)
 
