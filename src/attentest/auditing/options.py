@@ -121,6 +121,6 @@ def is_ours(folder: Path) -> bool:
     """Whether a folder holds a model that was trained here."""
     try:
         about = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False  # whoever loads it says what is wrong
     return isinstance(about, dict) and OURS in about
