@@ -171,9 +171,16 @@ class Nodes:
         return [cell for process in children(node) for cell in children(process)]
 
     def shut_down(self):
+        every = descendants(self.process.pid)  # some of Ray's outlive what started them, under another name
         self.process.kill()
         self.process.communicate()
+        for pid in every:
+            kill(pid)
         end_all_with(self.folder)
+
+
+def descendants(pid):
+    return [each for child in children(pid) for each in (child, *descendants(child))]
 
 
 def end_all_with(folder):
