@@ -470,6 +470,9 @@ def test_models_that_are_named_are_served_without_a_store(tmp_path):
         (("--model", "nowhere/at-all"), "--network"),
         (("--model", "."), "config.json"),
         (("--model", ".", "--task", "prompt"), "--prompt"),
+        (("--model", ".", "--layer", "best"), "--layer"),
+        (("--model", ".", "--mark", "|"), "--mark"),
+        (("--model", ".", "--attention", "rolled"), "--attention"),
     ],
 )
 def test_a_model_that_cannot_be_served_is_refused_before_anything_listens(words, says, tmp_path, capsys):

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 import torch
 
+from attentest.evidence.importances.presence import explained
 from attentest.experiments.contract import Subject
 from attentest.experiments.importance.observe import Importances
-from attentest.model.networks.decoder import distribution
 from attentest.model.seam import Model
 from attentest.statistics.comparison import kendall
 
@@ -114,14 +114,14 @@ def _shown(subject: Subject, row: int, value: float) -> ShownText:
     batch = subject.texts.batch([row]).to(model.device)
     own, weights = _importances(model, subject, row)
     with torch.no_grad():
-        answer = distribution(model.decide(model.read(batch)))[0]
+        about = explained(model, model.read(batch))
     sizes = {"attention": weights, "gradient": own.gradient[0], "leave-one-out": own.loo[0]}
     strips = {name: _shares(size[: len(weights)]) for name, size in sizes.items()}
     return ShownText(
         id=example.id,
         label=example.label,
-        predicted=subject.labels[int(answer.argmax())],
-        probability=float(answer.max()),
+        predicted=subject.labels[int(about.predicted[0])],
+        probability=float(about.probability[0]),
         borne_out=value,
         tau=kendall(weights, own.loo[0][: len(weights)])[0],
         words=_words(subject, row, len(weights)),

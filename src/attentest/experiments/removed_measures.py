@@ -11,6 +11,7 @@ from itertools import product
 
 import pandas as pd
 
+from attentest.statistics.named import Named
 from attentest.statistics.record import completed
 
 _EVERY = {
@@ -56,6 +57,6 @@ REMOVED = frozenset(f"{experiment}/{measure}" for experiment, names in _EVERY.it
 
 def current(stored: pd.DataFrame) -> pd.DataFrame:
     """A stored table of findings as this version reads it: all columns, and no removed measure."""
-    named = stored["experiment"] + "/" + stored["measure"].str.partition("@")[0]
-    removed = named.isin(REMOVED)
-    return completed(stored[~removed].reset_index(drop=True) if removed.any() else stored)
+    named = zip(stored["experiment"], stored["measure"], strict=True)
+    kept = [f"{experiment}/{Named.of(measure).name}" not in REMOVED for experiment, measure in named]
+    return completed(stored if all(kept) else stored[kept].reset_index(drop=True))

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attentest.auditing.held import check_held, held_model, name_of
-from attentest.auditing.options import REFUSE, check_options, check_task
+from attentest.auditing.options import REFUSE, check_numbered, check_options, check_task
 from attentest.auditing.room import with_room
 from attentest.auditing.subject import audited_subject, on_the_bench
 from attentest.corpus.document import Document
 from attentest.corpus.example import UNLABELLED, Example
 from attentest.corpus.preparation import Preparation, as_given
 from attentest.evidence.importances.catalogue import Effort
+from attentest.evidence.importances.names import IMPORTANCES
 from attentest.foreign.prompt import CLASSIFY, split_at
 from attentest.foreign.resting import asked_about, resting_of
-from attentest.inspection.importances import NAMES
 from attentest.inspection.measure import ReadText, Settings, measured
 from attentest.inspection.view import TextView
 from attentest.model.seam import Model
@@ -30,7 +30,7 @@ def inspect(
     tokenizer: Any = None,
     labels: Sequence[str] | Mapping[int, str] | None = None,
     attention: Mapping[str, Any] | None = None,
-    importances: Sequence[str] = NAMES,
+    importances: Sequence[str] = tuple(IMPORTANCES),
     epsilon: float | None = None,
     permutations: int = 100,
     nulls: int = 20,
@@ -70,7 +70,7 @@ def inspect(
     )
     example = example_of(text, query, lower=lower)
     example = example if mark is None else split_at(example, mark)
-    _check_choice(attention)
+    check_numbered(attention or {})
     check_held(model, network=network, remote_code=remote_code, task=task)
     held = held_model(
         model,
@@ -116,14 +116,3 @@ def example_of(text: Any, query: Any, *, lower: bool = False) -> Example:
             raise Refusal(f"the {what}", got="no words", needs="at least one", way_out="Give one.")
     document = Document(id="text", text=text, query=query, label=UNLABELLED)
     return as_given(document, Preparation(keep_sentences=True, lower=lower))
-
-
-def _check_choice(attention: Mapping[str, Any] | None) -> None:
-    for place in ("layer", "head"):
-        if (attention or {}).get(place) == "best":
-            raise Refusal(
-                f"{place}='best'",
-                got="one text",
-                needs="many texts to choose it on",
-                way_out=f"Name the {place} by its number, or leave it out; attentest.audit chooses.",
-            )

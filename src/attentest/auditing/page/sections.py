@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from attentest.auditing.page.head import Document, main_test
 from attentest.auditing.page.html import block, folded, listed, paragraph, safe, separation, share, table
 from attentest.gallery.heatmaps import Strip, pair_html
 from attentest.notebook import number
+from attentest.statistics.named import Named
 
 COLD = 8  # words without weight in every strip, from which they are folded
 NUMBERS = ("estimate", "95 % interval", "null", "n", "margin", "p (Holm)", "seconds")
@@ -123,10 +125,30 @@ def everything(document: Document) -> str:
             f"The ids of the {document['texts']} texts, in their order",
             paragraph(", ".join(map(str, document["ids"]))),
         ),
+        folded(
+            f"How much was drawn at random ({len(document['drawn'])})",
+            "".join(map(paragraph, draws(document))),
+        ),
         folded("Seconds", table(("question", "seconds"), seconds, numbers=NUMBERS)),
         folded(f"What each measure means ({len(cards)})", "".join(_card(*item) for item in cards.items())),
     ]
     return "<h2>Everything else</h2>\n" + "".join(parts)
+
+
+def draws(document: Document) -> list[str]:
+    """Of each answer that was sampled to a precision, how many draws it took, in a sentence."""
+    titles = document["titles"]
+    return [f"{titles[question]}: {_drawn(mean)}" for question, mean in document["drawn"].items()]
+
+
+def _drawn(mean: Mapping[str, float]) -> str:
+    """Means over texts; where every part was asked about, nothing was drawn and nothing is left to chance."""
+    parts = f"LIME and Shapley values took {mean['pairs']:.1f} random pairs of parts of a text"
+    if not mean["pairs"]:
+        parts = "LIME and Shapley values asked about every part of every text, none at random"
+    elif math.isfinite(mean["error"]):
+        parts += f", after which their standard error is {mean['error']:.2f} of their spread"
+    return f"{parts}; integrated gradients took {mean['steps']:.1f} steps (means over texts)."
 
 
 def _tests(criteria: Sequence[Mapping[str, Any]]) -> Iterator[tuple[object, ...]]:
@@ -143,9 +165,9 @@ def _tests(criteria: Sequence[Mapping[str, Any]]) -> Iterator[tuple[object, ...]
 
 def _finding(one: Mapping[str, Any], cards: Mapping[str, Any]) -> tuple[object, ...]:
     """A finding by its title, with its direction and its name below."""
-    base, _, setting = one["measure"].partition("@")
-    card = cards[f"{one['experiment']}/{base}"]
-    title = f"{card['measure']}, at {setting}" if setting else card["measure"]
+    named = Named.of(one["measure"])
+    card = cards[f"{one['experiment']}/{named.name}"]
+    title = f"{card['measure']}, at {named.setting}" if named.setting else card["measure"]
     about = f"{card['direction']} ({one['experiment']}/{one['measure']})"
     between = f"[{number(one['low'])}, {number(one['high'])}]"
     left = f"{one['excluded']}: {one['why']}" if one["excluded"] else "0"

@@ -10,15 +10,16 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from attentest.claims.criteria import CRITERIA, NOT_SUPPORTED, SUPPORTED, Criterion, judged
+from attentest.claims.criteria import CRITERIA, Criterion, judged
+from attentest.claims.verdict import Verdict
 from attentest.experiments.calibration import AUDITS, FALSE_SUPPORTS, TRUE_SUPPORTS
 from attentest.experiments.calibration.known_tests import KNOWN
 from attentest.experiments.calibration.ranking import about, is_about, reference_rows
 from attentest.experiments.calibration.rows import ALL_TESTS, AUDIT, BAR, KNOBS, OTHER_KNOBS, REFERENCE
-from attentest.model.constructions import CONTEXTUAL, DEPENDS, POINTS, TRANSFORMER, WITHOUT_CONTEXT
+from attentest.model.constructions import CAUSAL, CONTEXTUAL, DEPENDS, POINTS, TRANSFORMER, WITHOUT_CONTEXT
 from attentest.statistics.multiplicity import LEVEL
 
-KINDS = (WITHOUT_CONTEXT, CONTEXTUAL, TRANSFORMER)
+KINDS = (WITHOUT_CONTEXT, CONTEXTUAL, TRANSFORMER, CAUSAL)
 HUNDREDTHS = np.arange(1, 100) / 100
 SETTINGS = (*AUDIT[:-1], "kind", "pointer", "mechanism", "role")
 ANSWERED = ("criterion", "question", "answer", "verdict")
@@ -120,8 +121,8 @@ def rates(judgements: pd.DataFrame) -> pd.DataFrame:
     by = [*SETTINGS, "criterion", "question", "answer"]
     return judgements.groupby(by, sort=False, as_index=False, dropna=False).agg(
         audits=("verdict", "size"),
-        supported=("verdict", lambda said: (said == SUPPORTED).mean()),
-        rejected=("verdict", lambda said: (said == NOT_SUPPORTED).mean()),
+        supported=("verdict", lambda said: (said == Verdict.SUPPORTED).mean()),
+        rejected=("verdict", lambda said: (said == Verdict.NOT_SUPPORTED).mean()),
         points=("points", "mean"),
         depends=("depends", "mean"),
     )
