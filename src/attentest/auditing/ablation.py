@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 
 import torch
 
@@ -11,7 +12,7 @@ from attentest.evidence.ablation import moved, moved_by_uniform
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.shared.common_columns import common_columns
 from attentest.model.reader import readings
-from attentest.model.seam import Model
+from attentest.model.seam import Model, Reading
 
 
 def ablated(subject: Subject, twin: Model | None) -> Iterator[Row]:
@@ -20,13 +21,14 @@ def ablated(subject: Subject, twin: Model | None) -> Iterator[Row]:
     NaN for one unit, which leaves attention no choice, and where there is no twin.
     """
     model = subject.model
-    for rows, reading in readings(model, subject.texts):
+    others: Iterable[Reading | None] = repeat(None)
+    if twin is not None:
+        others = (reading for _, reading in readings(twin, subject.texts))
+    for (rows, reading), theirs in zip(readings(model, subject.texts), others, strict=False):
         even = moved_by_uniform(model, reading).change
         frozen = torch.full_like(even, float("nan"))
-        if twin is not None:
-            with torch.no_grad():
-                theirs = twin.read(reading.batch).weights.to(reading.weights)
-            frozen = moved(model, reading, theirs).change
+        if theirs is not None:
+            frozen = moved(model, reading, theirs.weights.to(reading.weights)).change
         for place, row in enumerate(common_columns(subject, rows, reading)):
             changes = dict(zip(ABLATED, (float(even[place]), float(frozen[place])), strict=True))
             yield {**row, **changes}

@@ -54,6 +54,7 @@ class Budget:
     searched: int
     steps: int
     precision: Precision
+    units: int | None = None  # that are ranked of a longer text of a model made elsewhere; None: all
     without: tuple[str, ...] = ()
 
 
@@ -64,7 +65,8 @@ BUDGETS = {
         draws=2,
         searched=20,
         steps=100,
-        precision=Precision(error=0.3, most=32, steps=7),
+        precision=Precision(error=0.3, first=6, most=32, steps=7, reach=1.0),
+        units=48,
         without=("removal", "dispersion", "information"),
     ),
     "standard": Budget(
