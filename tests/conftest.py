@@ -9,6 +9,7 @@ import tests.checked  # noqa: F401  # isort: skip  # before anything of the pack
 
 import socket
 from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from attentest.corpus.catalogue import load_corpus
 from attentest.corpus.files import to_files
 from attentest.store.store import Store
 from tests.browser import chromium
+from tests.drawn import drawn_once
 
 # Assertions in these explain themselves as those of tests do.
 pytest.register_assert_rewrite("tests.adversarial", "tests.findings_rules", "tests.fleets")
@@ -48,6 +50,26 @@ def _offline(monkeypatch):
 def _own_data(monkeypatch, tmp_path):
     """The user's own data directory is empty: no test reads or writes registrations of whoever runs it."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "own"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _drawn_once(tmp_path_factory):
+    """The processes of a run share their drawings; without the extra there are none."""
+    if find_spec("vl_convert") is None:
+        yield
+        return
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "drawn"
+    folder.mkdir(exist_ok=True)
+    with drawn_once(folder):
+        yield
+
+
+@pytest.fixture
+def drawn_afresh(monkeypatch):
+    """Figures are drawn again, as they are for users."""
+    vl_convert = pytest.importorskip("vl_convert")
+    monkeypatch.setattr(vl_convert, "vegalite_to_svg", vl_convert.vegalite_to_svg.__wrapped__)
 
 
 @pytest.fixture

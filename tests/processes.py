@@ -1,4 +1,4 @@
-"""Whether a process has ended."""
+"""Whether a process has ended, and which ones it has started."""
 
 import os
 from pathlib import Path
@@ -14,3 +14,15 @@ def is_gone(pid):
     except FileNotFoundError:
         return Path("/proc/self").exists()  # it has just gone; without /proc it is still there
     return state == "Z"
+
+
+def children(pid):
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = stat.read_text().rsplit(")", 1)[1].split()[:2]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(parent) == pid and state != "Z":
+            found.append(int(stat.parent.name))
+    return found

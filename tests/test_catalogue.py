@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attentest.corpus.catalogue import CORPORA, data_dir, fingerprint, load_corpus
+from attentest.corpus.fetch import archive
+from attentest.corpus.fetch.archive import Archive
+from attentest.corpus.shelf import describe
 from attentest.corpus.tables.registered import Registration, register, registrations
 from attentest.refusal import Refusal
 
@@ -57,6 +61,43 @@ def test_every_entry_says_what_a_reader_needs_to_know():
     assert len({fingerprint(name) for name in EMBEDDED}) == len(EMBEDDED)
 
 
+def test_a_part_of_a_corpus_is_described_as_one(tmp_path, monkeypatch):
+    unpacked(tmp_path)
+    assert describe("sst", tmp_path)["a part"].startswith("120 of the 11,855 texts that were published")
+    monkeypatch.setitem(CORPORA, "sst", replace(CORPORA["sst"], size=120))
+    assert "a part" not in describe("sst", tmp_path) and "a part" not in describe("planted-keyword")
+
+
+def test_an_archive_without_files_is_damaged_and_no_absent_corpus(tmp_path):
+    (tmp_path / "sst").mkdir()
+    zipfile.ZipFile(tmp_path / "sst" / "trees.zip", "w").close()
+    for call in (load_corpus, fingerprint, describe):
+        with pytest.raises(Refusal, match=r"trees\.zip: got no files at all"):
+            call("sst", **{"data" if call is describe else "data_dir": tmp_path})
+
+
+def test_a_review_without_a_rating_in_its_name_is_refused(tmp_path):
+    review = tmp_path / "imdb" / "aclImdb" / "train" / "pos" / "x.txt"
+    review.parent.mkdir(parents=True)
+    review.write_text("a good film")
+    with pytest.raises(Refusal, match=r"x\.txt: got a rating of none by its name in pos"):
+        load_corpus("imdb", data_dir=tmp_path)
+
+
+def test_a_pipe_among_the_files_is_not_waited_for(tmp_path):
+    os.mkfifo(unpacked(tmp_path) / "sst" / "trees" / "train.pipe")
+    assert fingerprint("sst", tmp_path) and "train.pipe" not in Archive.open(tmp_path / "sst").names()
+
+
+@pytest.mark.parametrize("read", ["read", "lines"])
+def test_a_member_larger_than_any_corpus_has_is_refused_and_not_read_whole(read, tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "LARGEST", 1 << 20)
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("zeros.txt", b"0" * (2 << 20))
+    with pytest.raises(Refusal, match=r"member zeros\.txt: got a (file|line) of 1 MB or more"):
+        list(getattr(Archive.open(tmp_path / "bomb.zip"), read)("zeros.txt"))
+
+
 def test_the_embedded_corpora_keep_their_keys():
     """A field more in a Document would change the fingerprint, and with it every key of every cell."""
     assert fingerprint("planted-keyword").startswith("7e257fb1ecc4eeec")
@@ -92,9 +133,9 @@ def test_files_are_found_unpacked_or_in_any_archive_of_their_folder(tmp_path):
     folder.mkdir(parents=True)
     with zipfile.ZipFile(folder / "an-other.zip", "w") as other:
         other.writestr("README", "not this one")
-    with zipfile.ZipFile(folder / "trees.zip", "w") as archive:
+    with zipfile.ZipFile(folder / "trees.zip", "w") as packed:
         for split, trees in TREES.items():
-            archive.writestr(f"trees/{split}.txt", trees)
+            packed.writestr(f"trees/{split}.txt", trees)
     assert load_corpus("sst", data_dir=tmp_path / "packed").train == plain.train
 
 

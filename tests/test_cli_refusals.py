@@ -277,6 +277,8 @@ VECTORS = "".join(f"{word} 0.1 0.2 0.3\n" for word in ("a", "an", "fine", "awful
         ("letters.txt", b"fine a b c\n", "not a number in line 1"),
         ("short.txt", VECTORS.encode() + b"film 0.1 0.2\n", "2 numbers in line 6, 3 before"),
         ("long.txt", VECTORS.encode() + b"film 0.1 0.2 0.3 0.4\n", "4 numbers in line 6, 3 before"),
+        ("two.txt", VECTORS.encode() + VECTORS.encode().replace(b"0.1", b"0.7"), "two vectors for '"),
+        ("wide.txt", b"fine" + b" 0.1" * 20_000 + b"\n", "vectors of 20,000 numbers"),
         ("nan.txt", VECTORS.encode() + b"film 0.1 nan 0.2\n", "not finite in line 6"),
         ("huge.txt", VECTORS.encode() + b"film 0.1 1e39 0.2\n", "not finite in line 6"),
         ("foreign.vec", b"1 3\nzebra 0.1 0.2 0.3\n", "no vector for any"),
@@ -291,7 +293,8 @@ def test_vectors_that_cannot_be_read_are_refused(name, content, says, here, refu
 
 
 def test_a_word_with_a_blank_in_it_does_not_spoil_its_vectors(here):
-    (here / "ok.vec").write_text("6 3\n" + VECTORS + "film at@home 0.1 0.2 0.3\n")
+    twice = VECTORS  # the same vectors once more, which say nothing else
+    (here / "ok.vec").write_text("6 3\n" + VECTORS + "film at@home 0.1 0.2 0.3\n" + twice)
     assert run(["train", "mine", *TINY, "--vectors", "ok.vec"]) == 0
 
 

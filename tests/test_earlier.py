@@ -1,6 +1,7 @@
 """A report that takes pages from the one before it is, byte for byte, the report made from nothing."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -27,14 +28,29 @@ def _quick(monkeypatch):
     monkeypatch.setattr(site, "recipes", lambda more, held: {name: load_study(name) for name in NAMES})
 
 
-@pytest.fixture
-def held(tmp_path):
-    store = Store(tmp_path / "store")
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("earlier") / "store")
     corpus = put_corpus(store, "sst")
     put(store, "permutation", corpus)
     put(store, "heat-map", corpus)
     put(store, "permutation", corpus, encoder="average")
     return store
+
+
+@pytest.fixture
+def held(stored, tmp_path):
+    """A store that a test may change."""
+    return Store(shutil.copytree(stored.url, tmp_path / "store"))
+
+
+@pytest.fixture
+def out(stored, tmp_path, _quick):
+    """A folder with the report of that store."""
+    first = Path(stored.url).parent / "site"
+    if not first.exists():
+        assert made(stored, first) == 0
+    return shutil.copytree(first, tmp_path / "site")
 
 
 def made(store, out, **asked):
@@ -46,15 +62,11 @@ def made(store, out, **asked):
     return earlier.taken
 
 
-def test_of_an_unchanged_store_every_page_is_taken(held, tmp_path):
-    out = tmp_path / "site"
-    assert made(held, out) == 0
+def test_of_an_unchanged_store_every_page_is_taken(held, out):
     assert made(held, out) == 2 and made(held, out) == 2
 
 
-def test_a_new_model_is_drawn_and_the_others_are_taken(held, tmp_path):
-    out = tmp_path / "site"
-    made(held, out)
+def test_a_new_model_is_drawn_and_the_others_are_taken(held, out):
     put(held, "permutation", put_corpus(held, "mine"), encoder="cnn")
     assert made(held, out) == 2
     put(held, "permutation", put_corpus(held, "sst"), encoder="cnn")  # its verdicts correct those of others
@@ -84,33 +96,25 @@ def training(store):
     ],
     ids=["a file that is gone", "another experiment", "another way of training"],
 )
-def test_what_a_page_is_made_from_changes_it(held, tmp_path, change):
-    out = tmp_path / "site"
-    made(held, out)
+def test_what_a_page_is_made_from_changes_it(held, out, change):
     change(held)
     assert made(held, out) < 3
 
 
-def test_other_wishes_make_other_pages(held, tmp_path):
-    out = tmp_path / "site"
-    made(held, out)
+def test_other_wishes_make_other_pages(held, out):
     assert made(held, out, private=["sst"]) == 0
     assert made(held, out, private=["sst"], every_text=False) == 0
 
 
 @pytest.mark.parametrize("way", ["edited", "deleted"])
-def test_a_page_that_somebody_changed_is_made_again(held, tmp_path, way):
-    out = tmp_path / "site"
-    made(held, out)
+def test_a_page_that_somebody_changed_is_made_again(held, out, way):
     page = next(out.glob("sst-*.html"))
     page.unlink() if way == "deleted" else page.write_text("nothing")
     assert made(held, out) == 1 and page.read_text() != "nothing"
 
 
 @pytest.mark.parametrize("note", ["", "{}", '{"digests": [], "pages": {}}', None])
-def test_a_damaged_note_is_as_good_as_none(held, tmp_path, note):
-    out = tmp_path / "site"
-    made(held, out)
+def test_a_damaged_note_is_as_good_as_none(held, out, note):
     marker = out / MARKER
     if note is None:  # of the right form, with pages that lack what they should have
         told = json.loads(marker.read_text())

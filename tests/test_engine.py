@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from attentest.bench.engine import inline, local
 from attentest.bench.engine.contract import Event, Work
@@ -14,7 +16,7 @@ from attentest.bench.frontier import Frontier
 from attentest.bench.plan import Planner
 from attentest.bench.worker import _say
 from attentest.model.config import ModelConfig
-from attentest.store.cell import Cell
+from attentest.store.cell import STAGES, Cell
 from tests.processes import is_gone
 
 # A worker in a few lines: BODY does the cell `key`; `folder` is where it may leave marks.
@@ -354,6 +356,28 @@ def test_what_found_no_memory_alone_has_failed_and_what_needs_it_too():
     frontier.hear(Event("postponed", *frontier.take(), {"error": "no memory"}))
     assert frontier.is_over() and frontier.failed[cells["top"].key] == "no memory"
     assert set(frontier.failed) == {each.key for each in cells.values()}
+
+
+@given(st.data())
+def test_the_heap_hands_out_what_looking_at_all_that_wait_does(data):
+    """A group for each cell says nothing, but has all of them looked at."""
+    cells = []
+    for number in range(data.draw(st.integers(1, 12))):
+        inputs = data.draw(st.lists(st.sampled_from(cells), max_size=3)) if cells else []
+        cells.append(cell(str(number), *inputs, stage=data.draw(st.sampled_from(STAGES))))
+    ordered = {each.key: each for each in data.draw(st.permutations(cells))}
+    heap, plain = Frontier(ordered), Frontier(ordered, lambda each: each.key)
+    running = []
+    while not plain.is_over():
+        taken = plain.take()
+        assert heap.take() == taken
+        running += taken
+        if running and (not taken or data.draw(st.booleans())):
+            key = running.pop(data.draw(st.integers(0, len(running) - 1)))
+            kind = data.draw(st.sampled_from(["done", "done", "failed"]))
+            for frontier in (heap, plain):
+                frontier.hear(Event(kind, key, {"error": "it"}))
+    assert heap.is_over() and (heap.done, heap.failed) == (plain.done, plain.failed)
 
 
 def test_the_earliest_stage_goes_first_and_nothing_twice():

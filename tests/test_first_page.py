@@ -161,6 +161,15 @@ def test_the_users_study_comes_first_and_papers_are_one_folded_line(files):
     assert "attentest study mine --corpus mine" in files["mine-bilstm-additive.html"]
 
 
+def test_the_card_of_a_study_draws_one_test_of_its_models(files, point):
+    page = ElementTree.fromstring(files["index.html"].partition("\n")[2])
+    [picture] = [each for each in page.iter("span") if each.get("class") == "card-picture"]
+    [drawing] = picture.iter("svg")
+    expected = next(each for each in forest_lines(point) if each.label == picture[-1].text)
+    assert drawing.get("aria-label") == f"{expected.label}: {expected.told}"
+    assert picture[0][0].text == point.model
+
+
 def test_what_no_study_of_the_store_asks_for_counts_for_the_papers_that_do(store, point):
     known = recipes((), store)
     assert next(iter(known)) == "mine"

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import unicodedata
 
 import numpy as np
 import pytest
@@ -70,6 +71,12 @@ def one_model(tmp_path_factory):
 def point_of(store, encoder="bilstm"):
     [point] = [p for p in grid_points(Stored(store)) if p.axes["encoder"] == encoder]
     return point
+
+
+def test_python_prints_no_sign_that_is_replaced():
+    printed = (sign for sign in map(chr, range(0x110000)) if sign.isprintable())
+    assert not any(unicodedata.category(sign).startswith("C") for sign in printed)
+    assert harmless("a\x1b\u202e b") == "a\ufffd\ufffd b"
 
 
 # --- shards

@@ -14,50 +14,14 @@ import pytest
 from attentest.bench.checkpoint import StoreCheckpoint
 from attentest.bench.verbs import run_study
 from attentest.store.store import Store
-from tests.processes import is_gone
-from tests.toy_study import data_files, descriptions
-
-# A rate so small that nothing is learnt and no epoch is the last before its time.
-LONG = """
-study = "long"
-title = "Long enough to be killed in"
-
-[grid]
-corpus = ["planted-keyword"]
-encoder = ["average"]
-
-[model]
-hidden = 8
-embedding = 8
-epochs = {epochs}
-patience = {epochs}
-learning_rate = 1e-6
-
-[[experiment]]
-name = "performance"
-
-[[experiment]]
-name = "permutation"
-parameters = {{ permutations = 5 }}
-"""
+from tests.processes import children, is_gone
+from tests.toy_study import LONG, data_files, descriptions
 
 
 @pytest.fixture(autouse=True)
 def _needs_proc():
     if not Path("/proc/self/stat").exists():
         pytest.skip("a process's children are looked up in /proc, which only Linux has")
-
-
-def children(pid):
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, parent = stat.read_text().rsplit(")", 1)[1].split()[:2]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(parent) == pid and state != "Z":
-            found.append(int(stat.parent.name))
-    return found
 
 
 @pytest.fixture
@@ -147,7 +111,7 @@ def check_after_a_kill(store, finished):
 
 def check_killing(start, folder, rng, *, kills, epochs):
     path = folder / "long.toml"
-    path.write_text(LONG.format(epochs=epochs))
+    path.write_text(LONG.format(epochs=epochs, seeds=1))
     other = Victim(start, str(path), str(folder / "undisturbed"))
     undisturbed = start(*other.command, "--engine", "inline")
 
@@ -209,7 +173,7 @@ class Interrupter:
 def test_an_interrupted_run_keeps_every_step_its_workers_took(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTEST_CHECKPOINT_SECONDS", "10000")  # nothing else is kept
     path, store = tmp_path / "long.toml", Store(tmp_path / "store")
-    path.write_text(LONG.format(epochs=1000))
+    path.write_text(LONG.format(epochs=1000, seeds=1))
     with pytest.raises(KeyboardInterrupt):
         run_study(str(path), store.url, device="cpu", workers=1, watcher=Interrupter())
     assert children(os.getpid()) == [] and store.failures() == {}

@@ -308,7 +308,7 @@ def test_heat_maps_show_the_words_under_three_attentions(whole):
     assert "output changes by 0.010; JSD 0.625" in words(maps[-1])
 
 
-def test_the_same_store_gives_the_same_bytes(store):
+def test_the_same_store_gives_the_same_bytes(store, drawn_afresh):
     corpus = put_corpus(store)
     for experiment in ("permutation", "heat-map"):
         put(store, experiment, corpus)
@@ -316,7 +316,7 @@ def test_the_same_store_gives_the_same_bytes(store):
 
 
 @pytest.mark.slow
-def test_the_same_store_gives_the_same_bytes_of_every_experiment(whole):
+def test_the_same_store_gives_the_same_bytes_of_every_experiment(whole, drawn_afresh):
     store, _, files = whole
     assert built(store) == files
 

@@ -91,7 +91,7 @@ def test_the_store_is_listed_once_its_findings_are_read_once_and_claims_are_judg
     assert seen == {"permutation": 1, "importance": 2, "information": 2}
 
 
-def test_a_figure_is_written_out_once_for_its_drawing_and_its_data(monkeypatch):
+def test_a_figure_is_written_out_once_for_its_drawing_and_its_data(monkeypatch, drawn_afresh):
     chart = nothing("Nothing to see.", "A figure", "by nobody")
     written = counted(monkeypatch, alt.LayerChart, "to_dict")
     drawn = pictures.picture("figures/a.svg", "A figure", "It shows nothing.", chart)

@@ -308,7 +308,7 @@ def test_a_prefix_resolves_to_the_one_key_that_begins_so(either):
 # --- disks that do not take it
 
 
-@pytest.mark.parametrize("url", ["nosuch://place", "adl://place"])
+@pytest.mark.parametrize("url", ["nosuch://place", "adl://place", "zip://.", "zip://no.zip"])
 def test_a_place_that_cannot_be_opened_is_refused(url):
     with pytest.raises(Refusal, match="a place that cannot be opened"):
         Store(url)

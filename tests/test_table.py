@@ -148,6 +148,11 @@ BAD = {
     ),
     "bad JSON": ("t.jsonl", JSON + "{'text'\n", r"line 21: got no JSON.*Mend that line"),
     "JSON list": ("t.jsonl", b"[1, 2]\n", r"line 1: got JSON that is a list.*one JSON object on each line"),
+    "a field twice": (
+        "t.jsonl",
+        b'{"text": "a", "text": "b", "label": 1}\n',
+        r"line 1: got no JSON \(two fields",
+    ),
     "deep JSON": ("t.jsonl", b"[" * 100_000, r"line 1: got no JSON"),
     "number for text": (
         "t.jsonl",

@@ -82,9 +82,44 @@ def test_code_that_comes_with_a_model_is_not_run(folder):
         load_transformer(folder)
 
 
-def test_a_broken_configuration_is_a_sentence(folder):
-    (folder / "config.json").write_text("{")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config.json", b"{"),
+        ("config.json", b"[" * 100_000),
+        ("model.safetensors", b""),
+        ("model.safetensors", b"not weights " * 400),
+        ("tokenizer.json", b"null"),
+    ],
+    ids=lambda each: each[:20],
+)
+def test_files_that_no_library_can_read_are_a_sentence(folder, name, content):
+    (folder / name).write_bytes(content)
     with pytest.raises(Refusal, match="cannot be loaded"):
+        load_transformer(folder)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_parameter_that_is_no_number_is_named_wherever_it_is(number):
+    model = tiny("bert")
+    model.bert.embeddings.word_embeddings.weight.data[3, 1] = number
+    with pytest.raises(Refusal, match=r"NaN or infinite in bert\.embeddings\.word_embeddings\.weight"):
+        adopt(model, tokenizer("bert"))
+
+
+def test_a_mask_may_be_infinite_and_no_buffer_may_be_nan():
+    model = tiny("bert")
+    model.register_buffer("mask", torch.tensor([0.0, -torch.inf]))
+    assert adopt(model, tokenizer("bert")).labels
+    model.mask[0] = torch.nan
+    with pytest.raises(Refusal, match="NaN or infinite in mask"):
+        adopt(model, tokenizer("bert"))
+
+
+@pytest.mark.parametrize("names", [["neg", "pos", "so-so"], {"0": "neg", "2": "pos", "5": "so-so"}])
+def test_classes_without_names_are_a_sentence(folder, names):
+    change(folder, id2label=names)
+    with pytest.raises(Refusal, match=r"labels of the model: got id2label|cannot be loaded"):
         load_transformer(folder)
 
 

@@ -35,6 +35,32 @@ refuted_if = "high < 0.5"
 """
 
 
+# A rate so small that nothing is learnt and no epoch is the last before its time.
+LONG = """
+study = "long"
+title = "Long enough to be killed in"
+seeds = {seeds}
+
+[grid]
+corpus = ["planted-keyword"]
+encoder = ["average"]
+
+[model]
+hidden = 8
+embedding = 8
+epochs = {epochs}
+patience = {epochs}
+learning_rate = 1e-6
+
+[[experiment]]
+name = "performance"
+
+[[experiment]]
+name = "permutation"
+parameters = {{ permutations = 5 }}
+"""
+
+
 PERFORMANCE = '[[experiment]]\nname = "performance"'
 
 

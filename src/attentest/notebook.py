@@ -21,6 +21,8 @@ TEXT = ' style="text-align: left; vertical-align: top"'
 
 def harmless(text: str) -> str:
     """The text without what could steer a terminal or turn a page: no controls, no direction marks."""
+    if text.isprintable():  # then no sign of it is in a category C
+        return text
     return "".join(
         sign if unicodedata.category(sign)[0] != "C" else "\N{REPLACEMENT CHARACTER}" for sign in text
     )

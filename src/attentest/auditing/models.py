@@ -150,7 +150,7 @@ def load_model(
 def _is_ours(folder: Path) -> bool:
     try:
         about = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False  # whoever loads it says what is wrong
     return isinstance(about, dict) and OURS in about
 

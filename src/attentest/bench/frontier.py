@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import heapq
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from typing import final
 
@@ -22,6 +23,9 @@ class Frontier:
     words with three seeds, to 167 with one), so where they are enough they go by themselves. A group that
     only readings keep apart is waited for: these take seconds, and a fleet of one takes as long as one of
     twenty. A cell that found no memory is handed out again once fewer cells are running than were then.
+
+    Where neither groups nor memory have a say, the next cell is on top of a heap: to look at all that wait
+    would take a study of 100,000 cells hours.
     """
 
     def __init__(
@@ -37,9 +41,32 @@ class Frontier:
         self.crowd: dict[str, int] = {}  # how many others ran when the cell found no memory
         self.done: set[str] = set()
         self.failed: dict[str, str] = {}
+        self.has_groups = any(each is not None for each in self.batch_key.values())
+        self.needed_by: dict[str, list[str]] = defaultdict(list)
+        for key, inputs in self.waiting.items():
+            for each in inputs:
+                self.needed_by[each].append(key)
+        self.place = {key: (STAGES.index(cell.stage), n) for n, (key, cell) in enumerate(cells.items())}
+        self.ready = [(self.place[key], key) for key, inputs in self.waiting.items() if not inputs]
+        heapq.heapify(self.ready)
 
     def take(self) -> list[str]:
         """The next ready cell, with as many of its group as are ready; none while there is none."""
+        return self._best_of_all() if self.has_groups or self.crowd else self._first()
+
+    def _first(self) -> list[str]:
+        while self.ready:
+            _, key = heapq.heappop(self.ready)
+            if key in self.waiting:
+                self._hand_out(key)
+                return [key]
+        return []
+
+    def _hand_out(self, key: str) -> None:
+        del self.waiting[key]
+        self.running.add(key)
+
+    def _best_of_all(self) -> list[str]:
         ready = [key for key, inputs in self.waiting.items() if inputs <= self.done and self._has_room(key)]
         growing = self._growing_groups(ready)
         ready = [key for key in ready if self.batch_key[key] not in growing]
@@ -48,8 +75,7 @@ class Frontier:
         key = min(ready, key=lambda key: STAGES.index(self.cells[key].stage))
         job = self._with_its_group(key, ready)[: self.most]
         for each in job:
-            del self.waiting[each]
-            self.running.add(each)
+            self._hand_out(each)
         return job
 
     def _growing_groups(self, ready: list[str]) -> set[Hashable]:
@@ -84,6 +110,9 @@ class Frontier:
         if event.kind == "done":
             self.running.discard(event.key)
             self.done.add(event.key)
+            for key in self.needed_by[event.key]:
+                if self.waiting.get(key, {""}) <= self.done:
+                    heapq.heappush(self.ready, (self.place[key], key))
         elif event.kind == "postponed":
             self.running.discard(event.key)
             self._postpone(event)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from attentest.bench.engines import started
 from attentest.bench.plan import Planner
 from attentest.bench.study import Watcher, run_cells
-from attentest.bench.work import best_device
 from attentest.store.about import Damage
 from attentest.store.checking import damages, lacking_rows, named, without_damaged
 from attentest.store.store import GONE, Store
@@ -26,7 +26,6 @@ def heal(
     Neither a cell without a readable description nor its plan can be known by its key alone: the study that
     needs it plans it, and computes it.
     """
-    device = best_device(device)
 
     def healed(store: Store) -> dict[str, Any]:
         for damage in damages(store):
@@ -35,7 +34,7 @@ def heal(
             store.leave_out(Damage(entry["cell"], entry["files"][0], GONE), at_once=True)
         known, aside = store.planned(), store.set_aside()
         targets = [known[key] for key in sorted(aside & known.keys())]
-        outcome = run_cells(targets, Planner(store, device=device), engine=engine, watcher=watcher)
+        outcome = run_cells(targets, Planner(store, device=here), engine=ready, watcher=watcher)
         return {
             "store": store.url,
             "damaged": named(store),
@@ -44,4 +43,6 @@ def heal(
             "unknown": sorted(aside - known.keys()),
         }
 
-    return without_damaged(Store(store_url).existing(), healed, at_once=True)
+    store = Store(store_url).existing()
+    with started(engine, store, device) as (ready, here):
+        return without_damaged(store, healed, at_once=True)

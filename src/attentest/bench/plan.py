@@ -19,7 +19,7 @@ from attentest.bench.corpora import (
 )
 from attentest.claims.claims import AXES, Claim
 from attentest.corpus.vectors import fingerprint, vector_file, width
-from attentest.corpus.word2vec import check_gensim
+from attentest.corpus.word2vec import check_gensim, width_of
 from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.experiments.contract import AbstractExperiment
 from attentest.experiments.observers import experiment
@@ -27,6 +27,7 @@ from attentest.model.config import ModelConfig
 from attentest.model.losses import Loss
 from attentest.model.networks.random_weights import RANDOM
 from attentest.model.protocol import resolved
+from attentest.model.training.building import random_scale
 from attentest.model.training.provenance import config_of, placed
 from attentest.model.training.tuning import candidates, named, settled
 from attentest.store.cell import Cell
@@ -66,7 +67,10 @@ class Point:
 def file_of_vectors(vectors: str, data_dir: str | Path | None) -> Path | None:
     """The file that the setting names; None where vectors are made here. What cannot be had is refused."""
     if vectors.startswith("word2vec"):
+        width_of(vectors, 1)
         check_gensim()
+    elif vectors.startswith("random("):
+        random_scale(vectors)
     if vectors.startswith(("word2vec", "random")):
         return None
     path = vector_file(vectors, data_dir).resolve()

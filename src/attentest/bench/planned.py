@@ -15,7 +15,10 @@ SETTINGS = {"encoder": "bilstm", "attention": "additive", "projection": "softmax
 
 
 def planned(missing: Mapping[str, Cell], store: Store) -> Iterator[dict[str, Any]]:
-    """Each missing cell in words; `seconds` is the mean of done cells of its kind, or NaN."""
+    """Each missing cell in words, and which missing ones it `needs` first.
+
+    `seconds` is the mean of done cells of its kind, or NaN.
+    """
     known = {key: store.cell(key) for key in store.done()}
     cells = {**known, **missing}
     spent = _spent(known, cells, store)
@@ -24,6 +27,7 @@ def planned(missing: Mapping[str, Cell], store: Store) -> Iterator[dict[str, Any
             "cell": key,
             "stage": cell.stage,
             **_about(cell, cells),
+            "needs": sorted(each for each in cell.inputs.values() if each in missing),
             "seconds": next((spent[kind] for kind in _kinds(cell, cells) if kind in spent), math.nan),
         }
 

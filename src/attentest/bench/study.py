@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, final, runtime_checkable
 
-from attentest.bench.engine import inline
-from attentest.bench.engine.contract import Cells, Event, OnEvent, Work
-from attentest.bench.engine.local import Local
+from attentest.bench.engine.contract import Event, RunCells, Work
+from attentest.bench.engines import here
 from attentest.bench.fleets import MOST, attempt_together, batch_key
 from attentest.bench.frontier import Frontier
+from attentest.bench.needs import Resources, needs_of
 from attentest.bench.plan import Planner
 from attentest.claims.claims import Claim, Verdict
 from attentest.claims.judging import Evidence, is_asked, judged, point
 from attentest.experiments.removed_measures import current
-from attentest.refusal import Refusal, look_up
+from attentest.refusal import Refusal
 from attentest.statistics.moderated import by_priors
 from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet
 from attentest.studies.recipe import Study
 from attentest.studies.seed_deviations import load_seed_deviations
-
-RunCells = Callable[[Cells, Work, OnEvent], None]
 
 
 @runtime_checkable
@@ -54,36 +51,22 @@ class Outcome:
     seconds: float
 
 
-def _inline(workers: int) -> RunCells:
-    return inline.run
-
-
-def _local(workers: int) -> RunCells:
-    return Local(workers).run
-
-
-ENGINES: dict[str, Callable[[int], RunCells]] = {"local": _local, "inline": _inline}
-
-
-def default_workers(device: str) -> int:
-    """Two processes of one thread each suit a laptop; small models share a GPU well."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores, 2 if device == "cpu" else 8))
-
-
 def run_cells(
     targets: Sequence[Cell],
     planner: Planner,
     *,
-    engine: str = "local",
+    engine: str | RunCells = "local",
     workers: int | None = None,
+    resources: Resources | None = None,
     watcher: Watcher | None = None,
 ) -> Outcome:
-    """Do every cell the targets still need, on the device that they were planned for."""
+    """Do every cell the targets still need, on the device that they were planned for.
+
+    The engine is one by name, or one that `engines.started` has made ready.
+    """
     begun = time.monotonic()
-    store = planner.store
-    run = look_up(engine, ENGINES, "engine")
-    device = planner.device
+    store, device = planner.store, planner.device
+    run = here(engine, workers, device)
     store.sweep()
     missing = planner.missing(list(targets))
     for cell in missing.values():
@@ -102,12 +85,15 @@ def run_cells(
         if watcher is not None:
             watcher.heard(event)
 
+    worker = [sys.executable, "-m", "attentest.bench.worker", store.folder.address]
     work = Work(
         here=lambda job, tell: attempt_together(job, store, device, tell),
-        command=[sys.executable, "-m", "attentest.bench.worker", store.url, device],
+        command=[*worker, device],
+        without_gpu=[*worker, "cpu"],
+        needs=lambda job: needs_of([missing[key] for key in job], store, device, resources or {}),
     )
     try:
-        run(workers or default_workers(device))(frontier, work, on_event)
+        run(frontier, work, on_event)
     except _Refused as refused:
         said = refused.event.detail
         raise again(said) from refused

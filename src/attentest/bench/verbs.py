@@ -11,10 +11,12 @@ from typing import Any
 
 from attentest.bench.conclusion import findings_of, varied
 from attentest.bench.engine.contract import Event
+from attentest.bench.engines import check_engine, planning, started
+from attentest.bench.needs import Resources
 from attentest.bench.plan import Planner, file_of_vectors
 from attentest.bench.planned import planned
 from attentest.bench.result import StudyResult
-from attentest.bench.study import ENGINES, Outcome, Watcher, again, judge, run_cells
+from attentest.bench.study import Outcome, Watcher, again, judge, run_cells
 from attentest.bench.subjects import load_model
 from attentest.bench.work import attempt, best_device, device_of
 from attentest.claims.claims import ClaimVerdict, Verdict, overall
@@ -25,7 +27,7 @@ from attentest.model.config import ModelConfig
 from attentest.model.training.files import check_folder, save
 from attentest.model.training.finite import NotFinite
 from attentest.model.training.provenance import config_of
-from attentest.refusal import Refusal, look_up
+from attentest.refusal import Refusal
 from attentest.store.cell import Cell, short
 from attentest.store.checking import named, without_damaged
 from attentest.store.store import Store
@@ -102,6 +104,8 @@ def run_study(
     engine: str = "local",
     device: str = "auto",
     workers: int | None = None,
+    ray_address: str | None = None,
+    resources: Resources | None = None,
     only_plan: bool = False,
     data_dir: str | None = None,
     include_text: bool = False,
@@ -109,35 +113,32 @@ def run_study(
 ) -> StudyResult:
     """Run a study, or with `only_plan` say what would be done.
 
-    The device is settled first, since keys say it. To plan for a GPU none needs to be here.
+    The engine `ray` does the cells on the cluster at `ray_address`, or on one that is started here; what
+    cells take of its nodes follows from them, or from `resources` by stage: `{"observation": {"gpus": 0.5}}`.
+    The device is settled before planning, since keys say it. To plan for a GPU none needs to be here.
     """
-    if not (only_plan and device == "cuda"):
-        device = best_device(device)
-    look_up(engine, ENGINES, "engine")
     store = Store(store_url)
+    check_engine(engine)
     name = name if name in names() else name_or_path(store, name)
     whole = load_study(name)
     study = adapted(whole, [canonical_name(each) for each in corpora or ()], seeds)
     study, skipped = (study, []) if corpora else present(study, data_dir)
     study, absent = with_present_vectors(study, data_dir)
-    document: Document = {
-        "study": study.study,
-        "title": study.title,
-        "device": device,
-        "skipped": skipped + absent,
-    }
+    document: Document = {"study": study.study, "title": study.title, "skipped": skipped + absent}
 
     def run(store: Store) -> Document:
-        planner = Planner(store, device=device, data_dir=data_dir, include_text=include_text)
+        planner = Planner(store, device=here, data_dir=data_dir, include_text=include_text)
         targets = planner.study(study)
         counted = {"cells": len(planner.cells)}
         if only_plan:
             return counted | _planned(planner, targets)
         remember_study(store, name)
-        outcome = run_cells(targets, planner, engine=engine, workers=workers, watcher=watcher)
+        outcome = run_cells(targets, planner, engine=ready, resources=resources, watcher=watcher)
         return counted | told([(study, targets)], planner, outcome)
 
-    return StudyResult(document | without_damaged(store, run, at_once=True))
+    asked: Document = {"workers": workers, "address": ray_address, "resources": resources}
+    with planning(device) if only_plan else started(engine, store, device, **asked) as (ready, here):
+        return StudyResult(document | {"device": here} | without_damaged(store, run, at_once=True))
 
 
 def _planned(planner: Planner, targets: list[Cell]) -> Document:

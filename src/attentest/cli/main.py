@@ -159,9 +159,18 @@ def study(
     name: Annotated[str, typer.Argument(help="A study by name, or the path of its TOML file.")],
     corpus: Annotated[list[str] | None, typer.Option(help="Only this corpus; may be given again.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, max=1000, help="How many seeds.")] = None,
-    engine: Annotated[str, typer.Option(help="local (processes) or inline (this process).")] = "local",
+    engine: Annotated[
+        str, typer.Option(help="local (processes), inline (this process) or ray (a cluster).")
+    ] = "local",
     device: DeviceOption = "auto",
     workers: Annotated[int | None, typer.Option(min=1, help="How many processes.")] = None,
+    ray_address: Annotated[
+        str | None, typer.Option(help="auto or HOST:PORT of a Ray cluster; else one is started here.")
+    ] = None,
+    resources: Annotated[
+        list[str] | None,
+        typer.Option(help="What cells take of a node, as observation:gpus=0.25,memory=4GB; may be repeated."),
+    ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Print the cells that are missing; do none.")] = False,
     store: StoreOption = DEFAULT_STORE,
     data_dir: DataOption = None,
@@ -169,6 +178,7 @@ def study(
     as_json: JsonOption = False,
 ) -> None:
     """Run a study; what is in the store already is not done again."""
+    from attentest.bench.needs import parse
     from attentest.bench.verbs import run_study
     from attentest.terminal.documents import show_plan, show_study
     from attentest.terminal.progress import ProgressBars
@@ -182,6 +192,8 @@ def study(
             engine=engine,
             device=device,
             workers=workers,
+            ray_address=ray_address,
+            resources=parse(resources or ()),
             only_plan=plan,
             data_dir=data_dir,
             include_text=include_text,

@@ -37,7 +37,7 @@ def store_check(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False)
 @store_group.command("heal")
 def store_heal(
     store: StoreOption = DEFAULT_STORE,
-    engine: Annotated[str, typer.Option(help="local (processes) or inline (this process).")] = "local",
+    engine: Annotated[str, typer.Option(help="local, inline or ray, as of `study`.")] = "local",
     lacking: Annotated[
         bool, typer.Option("--lacking", help="Also cells that lack files other than the weights of a model.")
     ] = False,

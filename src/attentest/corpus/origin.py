@@ -50,9 +50,13 @@ class Files:
         if not folder.is_dir():
             return None
         for place in (folder, *sorted(path for path in folder.iterdir() if is_packed(path))):
-            archive = Archive.open(place)
-            if any(self.members.search(name) for name in archive.names()):
-                return archive
+            archive, empty = Archive.open(place), place.is_file()
+            for name in archive.names():
+                if self.members.search(name):
+                    return archive
+                empty = False
+            if empty:
+                raise archive.lacking(["files at all"])
         return None
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attentest.corpus.catalogue import CORPORA, canonical_name, data_dir, find_source, load_corpus
+from attentest.corpus.example import Corpus
 from attentest.corpus.fetch.download import DOWNLOADS
 from attentest.corpus.origin import Files, Source
 from attentest.corpus.tables.registered import Registration, registrations
@@ -62,6 +63,17 @@ def entries(data: Path | str | None = None) -> list[dict[str, Any]]:
     return published + [_yours(name, entry) for name, entry in registrations(folder).items()]
 
 
+def _part(corpus: Corpus, source: Source) -> str:
+    """How many of the published texts these files hold; empty where they hold all.
+
+    What may not be passed on is gathered by each user, and what is made here is whole.
+    """
+    read = sum(map(len, corpus.splits().values())) + sum(corpus.excluded.values())
+    if read == source.size or source.restriction or not isinstance(source.origin, Files):
+        return ""
+    return f"{read:,} of the {source.size:,} texts that were published; if you have cut none, get it again"
+
+
 def describe(name: str, data: Path | str | None = None) -> dict[str, Any]:
     """Provenance, licence and, where the files are there, counts after preparation."""
     folder = data_dir(data)
@@ -86,6 +98,8 @@ def describe(name: str, data: Path | str | None = None) -> dict[str, Any]:
             return about
     corpus = load_corpus(name, data_dir=folder)
     lengths = [len(example.tokens) for examples in corpus.splits().values() for example in examples]
+    if source is not None and (part := _part(corpus, source)):
+        about["a part"] = part
     return about | {
         "labels": list(corpus.labels),
         "query": corpus.has_query,

@@ -14,6 +14,8 @@ from attentest.corpus.origin import data_dir
 from attentest.corpus.vocabulary import RESERVED, Vocabulary
 from attentest.refusal import Refusal
 
+WIDEST = 10_000  # numbers a vector, as of those that are trained here
+
 
 def _lines(path: Path) -> Iterator[bytes]:
     opener = gzip.open if path.suffix == ".gz" else open
@@ -28,7 +30,7 @@ def _refused(path: Path, got: str) -> Refusal:
     return Refusal(
         f"word vectors {path}",
         got=got,
-        needs="text lines of one word and its numbers, all of one width",
+        needs="text lines of one word and its numbers, all of one width, a vector a word",
         way_out="Give a .txt, .vec or .gz file in the format of GloVe or fastText.",
     )
 
@@ -36,25 +38,36 @@ def _refused(path: Path, got: str) -> Refusal:
 def load_vectors(path: Path, vocabulary: Vocabulary) -> tuple[np.ndarray, int]:
     """The matrix for this vocabulary and how many of its words were found; only their lines are parsed.
 
-    Words the file lacks are zero, as in the published code (A5); they are trained like the others.
+    Words the file lacks are zero, as in the published code (A5); they are trained like the others. A word may
+    stand there twice with the same vector, but not with two: which of them was meant is not known.
     """
     index = {word.encode(): number for word, number in vocabulary.index.items()}
+    lines: dict[int, int] = {}  # by row, the line that it was read from
     matrix: np.ndarray | None = None
-    found = 0
     for number, line in enumerate(_lines(path), start=1):
         word, _, rest = line.rstrip().partition(b" ")
         if number == 1 and len(rest.split()) == 1:
             continue  # the "count width" line of fastText and word2vec
         if matrix is None:
-            matrix = np.zeros((len(vocabulary), len(rest.split())), dtype=np.float32)
+            matrix = np.zeros((len(vocabulary), _checked(path, len(rest.split()))), dtype=np.float32)
         row = index.get(word)
         if row is None or _is_longer_word(rest.split(), matrix.shape[1]):
             continue
-        matrix[row] = _numbers(path, number, rest.split(), matrix.shape[1])
-        found += 1
-    if matrix is None or not found:
+        vector = _numbers(path, number, rest.split(), matrix.shape[1])
+        if lines.setdefault(row, number) != number and not np.array_equal(vector, matrix[row]):
+            raise _refused(
+                path, f"two vectors for {vocabulary.words[row]!r}, in lines {lines[row]} and {number}"
+            )
+        matrix[row] = vector
+    if matrix is None or not lines:
         raise _refused(path, f"no vector for any of the {len(vocabulary) - len(RESERVED)} words")
-    return matrix, found
+    return matrix, len(lines)
+
+
+def _checked(path: Path, width: int) -> int:
+    if width > WIDEST:
+        raise _refused(path, f"vectors of {width:,} numbers, where at most {WIDEST:,} can be trained")
+    return width
 
 
 def _is_longer_word(parts: list[bytes], width: int) -> bool:
@@ -108,7 +121,7 @@ def width(path: Path) -> int:
     for number, line in enumerate(_lines(path), start=1):
         numbers = len(line.split()) - 1
         if numbers > 1 or (number > 1 and numbers == 1):
-            return numbers
+            return _checked(path, numbers)
         if number > 1:
             raise _refused(path, f"no numbers in line {number}")
     raise _refused(path, "no vectors in it")

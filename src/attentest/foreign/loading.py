@@ -19,6 +19,7 @@ from attentest.foreign.prompt import CLASSIFY, NEXT_LABELS, Prompt, check_labels
 from attentest.foreign.prompted import PromptedInput
 from attentest.foreign.saved_folder import KIND, check_saved, check_task, unreadable
 from attentest.foreign.transformer import TransformerModel
+from attentest.model.finite import not_finite
 from attentest.refusal import Refusal
 
 
@@ -54,9 +55,9 @@ def load_transformer(
         model, about = kind.from_pretrained(
             where, **settings, use_safetensors=True, dtype=numbers or torch.float32, output_loading_info=True
         )
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
-        if isinstance(error, Refusal):
-            raise
+    except (Refusal, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:  # of the files, or of any of the libraries that read them
         raise unreadable(where, error) from error
     lacking = sorted(about["missing_keys"])
     if lacking:
@@ -93,6 +94,7 @@ def adopt(
         )
     _check_kind([type(model).__name__], config, type(model).__name__, task)
     _check_precision(model)
+    _check_finite(model)
     _check_offsets(model, tokenizer, choice.get("words", True))
     _check_tokenizer(model, tokenizer, padded=task == CLASSIFY)
     if around is None:
@@ -160,6 +162,22 @@ def _check_precision(model: Any) -> None:
         )
 
 
+def _check_finite(model: Any) -> None:
+    """A parameter that is no number would be in every answer, or hidden in those of a single word.
+
+    Buffers may be infinite, as a mask is that is added to scores.
+    """
+    broken = not_finite(model.named_parameters()) or not_finite(model.named_buffers(), infinite=True)
+    if broken:
+        raise Refusal(
+            f"a {model.config.model_type} model",
+            got=f"numbers that are NaN or infinite in {broken}",
+            needs="parameters that are finite numbers",
+            way_out="Load an earlier checkpoint, or train it again: half precision or a high learning rate"
+            " may have overflowed.",
+        )
+
+
 def _check_offsets(model: Any, tokenizer: Any, words: bool) -> None:
     """Words are found in the raw text by the tokenizer's offsets; units that are sub-words need none."""
     if words and not getattr(tokenizer, "is_fast", False):
@@ -201,7 +219,15 @@ def _check_tokenizer(model: Any, tokenizer: Any, *, padded: bool) -> None:
 
 
 def _labels(config: Any, labels: Sequence[str] | None) -> tuple[str, ...]:
-    own = tuple(str(config.id2label[number]) for number in range(config.num_labels))
+    named = config.id2label
+    if not isinstance(named, Mapping) or not named.keys() >= set(range(config.num_labels)):
+        raise Refusal(
+            "labels of the model",
+            got=f"id2label = {str(named)[:100]}",
+            needs=f"a name for each class from 0 to {config.num_labels - 1}",
+            way_out="Set config.id2label before the model is saved.",
+        )
+    own = tuple(str(named[number]) for number in range(config.num_labels))
     if labels is None:
         return own
     if len(labels) != len(own) or len(set(labels)) != len(labels):

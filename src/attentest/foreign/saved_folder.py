@@ -70,7 +70,7 @@ def _check_folder(folder: Path) -> None:
 def _settings(folder: Path) -> Mapping[str, Any]:
     try:
         settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise unreadable(folder, error) from error
     return settings if isinstance(settings, dict) else {}
 

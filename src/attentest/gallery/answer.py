@@ -150,7 +150,7 @@ USED = {
     UNDECIDED: "whether other weights change the answer is undecided",
 }
 DIFFERENT = {
-    SUPPORTED: "very different weights can give the same answer",
+    SUPPORTED: "very different weights can give the same answer (this test has no calibrated margin)",
     NOT_SUPPORTED: "only similar weights give the same answer",
     UNDECIDED: "how different weights with the same answer can be is undecided",
 }

@@ -17,13 +17,14 @@ from attentest.compare.verdicts import asks_for
 from attentest.gallery.answer import answer, forest_lines
 from attentest.gallery.examples import Effects, Examples, examples
 from attentest.gallery.heatmaps import strip_html
-from attentest.gallery.index_page import LeadAnswer, PlayText
+from attentest.gallery.index_page import CardPicture, LeadAnswer, PlayText
 from attentest.gallery.pages import ForestRow, StudyPage
 from attentest.gallery.rows import PointRows
 from attentest.notebook import harmless, number
 
 MOST = 8  # texts to turn over
 LONGEST = 120  # words; what is longer is for the explorer
+MODELS = 6  # lines in the picture of a study; what is more is on its page
 PANELS = {"own": "attention", "gradient": "gradient", "loo": "leave-one-out", "exact": "strongest adversary"}
 SAID = {  # what each panel is, for someone who has read nothing
     "own": "the weights that the model uses",
@@ -59,6 +60,21 @@ def lead(
         texts=texts,
         missing=missing,
     )
+
+
+def card_picture(page: StudyPage, points: Sequence[GridPoint]) -> CardPicture | None:
+    """The test that most models of the study have a number for, a line for each model."""
+    by_test: dict[str, list[tuple[str, Markup]]] = {}
+    own = _of(page, points)
+    for point in own:
+        corpus = f"{point.corpus.partition('(')[0]}: " if len({each.corpus for each in own}) > 1 else ""
+        for line in forest_lines(point):
+            name = corpus + point.model
+            by_test.setdefault(line.label, []).append((name, Markup(strip(line))))
+    if not by_test:
+        return None
+    test, lines = max(by_test.items(), key=lambda found: len(found[1]))
+    return CardPicture(test=test, lines=lines[:MODELS], more=max(len(lines) - MODELS, 0))
 
 
 def _of(page: StudyPage, points: Sequence[GridPoint]) -> list[GridPoint]:

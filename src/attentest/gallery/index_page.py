@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -67,11 +67,21 @@ class LeadAnswer:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class CardPicture:
+    """One test over the models of a study: the estimate with its interval, beside the null."""
+
+    test: str
+    lines: Sequence[tuple[str, Markup]]  # the model, and its line
+    more: int  # models that have no line here
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class IndexPage:
     """The first page of a store."""
 
     lead: LeadAnswer | None
-
+    cards: Mapping[str, CardPicture | None]  # by the file of the study's page
     measures: Sequence[str]
     corpora: Sequence[CorpusOverview]
     studies: Sequence[StudyPage]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import PurePosixPath
 from typing import Any, final
@@ -23,18 +24,6 @@ class Writer:
 
     def __init__(self) -> None:
         self.files = Files()
-        self.templates = Environment(
-            loader=PackageLoader("attentest.gallery"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            finalize=_clean,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            extensions=["jinja2.ext.loopcontrols"],
-        )
-        self.templates.filters |= {"number": _number, "count": count, "short": short, "ready": Markup}
-        self.templates.filters |= {"stem": lambda file: PurePosixPath(file).stem, "anchor": anchor_of}
-        self.templates.filters |= {"brief": brief, "whole": whole}
 
     def __call__(self, template: str, file: str, page: object) -> None:
         """Another page of the site."""
@@ -42,7 +31,25 @@ class Writer:
 
     def filled(self, template: str, page: object) -> str:
         """One page."""
-        return self.templates.get_template(template).render(page=page) + "\n"
+        return _templates().get_template(template).render(page=page) + "\n"
+
+
+@functools.cache
+def _templates() -> Environment:
+    """The templates, each compiled once in a process: that takes as long as a small report."""
+    templates = Environment(
+        loader=PackageLoader("attentest.gallery"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_clean,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.loopcontrols"],
+    )
+    templates.filters |= {"number": _number, "count": count, "short": short, "ready": Markup}
+    templates.filters |= {"stem": lambda file: PurePosixPath(file).stem, "anchor": anchor_of}
+    templates.filters |= {"brief": brief, "whole": whole}
+    return templates
 
 
 def anchor_of(name: str) -> str:

@@ -11,7 +11,7 @@ import altair as alt
 import pandas as pd
 
 from attentest.charts.figure import View
-from attentest.charts.style import svg_of
+from attentest.charts.style import specified, svg_of
 from attentest.compare.points import GridPoint
 from attentest.compare.stored import StoredFinding
 from attentest.experiments.figures import FIGURES
@@ -56,7 +56,7 @@ class Picture:
 
 def picture(file: str, title: str, says: str, chart: alt.LayerChart) -> Picture:
     """The figure, drawn."""
-    specification = chart.to_dict()
+    specification = specified(chart)
     return Picture(title, says, file, svg_of(specification), spec=specification)
 
 

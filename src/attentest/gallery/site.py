@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any, final
 
 from attentest.charts.overview import MainNumber, main_numbers
-from attentest.charts.style import to_svg
+from attentest.charts.style import to_svg, unvalidated
 from attentest.compare.points import GridPoint, grid_points, told_apart
 from attentest.compare.stored import Stored
 from attentest.compare.verdicts import Judged, judged
@@ -24,7 +24,7 @@ from attentest.gallery.catalogue import catalogue
 from attentest.gallery.earlier import Earlier, Made, token
 from attentest.gallery.explorer import corpus_words, explorer
 from attentest.gallery.extra import no_findings
-from attentest.gallery.first_page import lead
+from attentest.gallery.first_page import card_picture, lead
 from attentest.gallery.heatmaps import HEATMAP_CSS, LEVELS
 from attentest.gallery.index_page import CorpusOverview, IndexPage, ModelRow
 from attentest.gallery.lines import columns, main_line
@@ -80,7 +80,8 @@ def build(
     """
     store = place if isinstance(place, Store) else Store(place)
     kept, wanted = earlier or Earlier(), Asked(**asked)
-    return without_damaged(store.existing(), lambda store: _build(store, shelf, watch, wanted, kept))
+    with unvalidated():
+        return without_damaged(store.existing(), lambda store: _build(store, shelf, watch, wanted, kept))
 
 
 def _build(store: Store, shelf: Mapping[str, str], watch: Watch, wanted: Asked, earlier: Earlier) -> Files:
@@ -130,6 +131,7 @@ def _build(store: Store, shelf: Mapping[str, str], watch: Watch, wanted: Asked, 
         "index.html",
         IndexPage(
             lead=lead(points, pages, wanted.private),
+            cards={page.file: card_picture(page, points) for page in pages if page.ran},
             measures=list(shown.values()),
             corpora=corpora,
             studies=pages,

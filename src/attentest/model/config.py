@@ -126,7 +126,7 @@ WORDS = (
 CHOICES = {"sizes": ("code", "paper"), "labels": ("gold", "shuffled", "shuffled-all")}
 CHOICES |= {"trained_on": ("cpu", "cuda")}
 REAL = {"dropout": 1.0} | dict.fromkeys(
-    ("learning_rate", "attention_rate", "attention_start", "weight_decay", "clip"), math.inf
+    ("learning_rate", "attention_rate", "attention_start", "weight_decay", "clip"), 1e30
 )
 WHOLE = {
     "hidden": (5, 10**6),

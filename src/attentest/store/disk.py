@@ -19,6 +19,7 @@ DISK = {
     errno.EACCES,
     errno.EPERM,
     errno.ENOTDIR,
+    errno.ENOENT,
     errno.EEXIST,
 }
 

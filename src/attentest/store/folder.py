@@ -39,7 +39,7 @@ class Folder:
         try:
             # Others write here, too, so what was listed before is no answer.
             self.files, self.root = fsspec.url_to_fs(self.url, use_listings_cache=False)
-        except (ValueError, ImportError) as error:
+        except (ValueError, ImportError, OSError) as error:
             extra = self.url.startswith("s3:") and isinstance(error, ImportError)
             raise Refusal(
                 f"store {self.url!r}",
@@ -48,6 +48,7 @@ class Folder:
                 way_out="pip install 'attentest[s3]'" if extra else "Give a folder, as in --store results.",
             ) from error
         self.local = isinstance(self.files, LocalFileSystem)
+        self.address = self.root if self.local else self.url  # the same from any working directory
 
     def path(self, *parts: str) -> str:
         """Where a file is, in the words of the file system."""

@@ -24,15 +24,31 @@ OnEvent = Callable[[Event], None]
 
 @final
 @dataclass(frozen=True)
+class Needs:
+    """What a job takes of a machine while it runs: cores, GPUs (a share of one, too), bytes of memory."""
+
+    cpus: float = 1.0
+    gpus: float = 0.0
+    memory: int = 0
+
+
+@final
+@dataclass(frozen=True)
 class Work:
     """The same work twice over: as a function for this process, as a command line for another.
 
-    The command reads jobs from standard input, a line each with the keys of the cells that are to be done
-    together, and answers with one JSON event a line.
+    The command is Python with its arguments. It reads jobs from standard input, a line each with the keys of
+    the cells that are to be done together, and answers with one JSON event a line. `without_gpu` is the
+    command for jobs that need none (else the same); an engine that places jobs asks what each `needs`.
     """
 
     here: Callable[[Sequence[str], OnEvent], None]
     command: Sequence[str]
+    without_gpu: Sequence[str] = ()
+    needs: Callable[[Sequence[str]], Needs] = lambda job: Needs()
+
+
+RunCells = Callable[["Cells", Work, OnEvent], None]
 
 
 @runtime_checkable

@@ -15,14 +15,15 @@ import signal
 import subprocess
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import IO, final
 
 from attentest.bench.engine.contract import Cells, Event, OnEvent, Work
 
 RETRIES = 2  # a worker killed from outside gets its cell back twice; a third death is the cell's fault
 PATIENCE = 10.0  # seconds a worker has to end once it is told to
+ENDS = ("done", "failed", "refused", "postponed")  # events after which a cell is no longer its worker's
 
 # More than one thread per process makes busy cores many times slower: idle OpenMP threads spin.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -32,16 +33,24 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 class Worker:
     """One process and the thread that listens to it."""
 
-    def __init__(self, command: Sequence[str], heard: queue.Queue[tuple[Worker, Event | None]]) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        heard: queue.Queue[tuple[Worker, Event | None]],
+        *,
+        environment: Mapping[str, str] | None = None,
+        log: IO[bytes] | None = None,
+    ) -> None:
         self.job: list[str] = []  # what is left of it
         self.has_spoken = False
         self.process = subprocess.Popen(
             list(command),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=log,
             text=True,
             errors="replace",
-            env=os.environ | ONE_THREAD,
+            env=os.environ | ONE_THREAD | dict(environment or {}),
             start_new_session=True,  # Ctrl-C is ours to hear and to pass on
         )
         self.ears = threading.Thread(target=self._listen, args=(heard,), daemon=True)
@@ -108,7 +117,7 @@ class Local:
                     self._bury(worker, alive, deaths, again, on_event)
                     continue
                 worker.has_spoken = True
-                if event.kind in ("done", "failed", "refused", "postponed") and event.key in worker.job:
+                if event.kind in ENDS and event.key in worker.job:
                     worker.job.remove(event.key)
                 on_event(event)
             finished = True

@@ -25,6 +25,7 @@ Way = Callable[[], AbstractContextManager[io.BufferedIOBase]]
 Entry = tuple[str, Way]
 
 ANY = re.compile("")
+LARGEST = 1 << 28  # bytes of a member that is read whole, and signs of a line: no corpus has a larger one
 # RuntimeError is how zipfile says "encrypted" and "unknown compression".
 DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, OSError, RuntimeError)
 
@@ -38,6 +39,8 @@ def _folder(path: Path) -> Iterator[Entry]:
         folders.sort()
         for file in sorted(files):
             whole = Path(here, file)
+            if not whole.is_file():  # a pipe would be waited for, a broken link is nothing
+                continue
             yield whole.relative_to(path).as_posix(), partial(_opened, whole)
 
 
@@ -192,8 +195,7 @@ class Archive:
         with self._guarded():
             for name, way in self._entries():
                 if found := pattern.search(name):
-                    with way() as file:
-                        yield found, file.read()
+                    yield found, self._whole(name, way)
 
     def streams(
         self, pattern: re.Pattern[str], *, encoding: str = "utf-8-sig"
@@ -218,15 +220,32 @@ class Archive:
     def _lines(self, name: str, way: Way, encoding: str) -> Iterator[str]:
         opened = partial(io.TextIOWrapper, encoding=encoding, newline="")
         with self._guarded(name), way() as file, opened(cast(BinaryIO, file)) as text:
-            yield from text
+            while line := text.readline(LARGEST):
+                if len(line) == LARGEST:
+                    raise self._too_large(name, "a line")
+                yield line
+
+    def _whole(self, name: str, way: Way) -> bytes:
+        with way() as file:
+            content = file.read(LARGEST)
+        if len(content) == LARGEST:
+            raise self._too_large(name, "a file")
+        return content
+
+    def _too_large(self, name: str, what: str) -> Refusal:
+        return Refusal(
+            f"archive {self.path}, member {name}",
+            got=f"{what} of {LARGEST >> 20} MB or more",
+            needs="the publisher's texts, which are smaller",
+            way_out="The file is damaged or not the publisher's: get it again.",
+        )
 
     def read(self, name: str) -> bytes:
         """One member's bytes."""
         with self._guarded(name):
             for there, way in self._entries():
                 if there == name:
-                    with way() as file:
-                        return file.read()
+                    return self._whole(name, way)
         raise self.lacking([name])
 
     def lines(self, name: str, *, encoding: str = "utf-8-sig") -> Iterator[str]:

@@ -11,7 +11,9 @@ from attentest.corpus.example import Split
 from attentest.corpus.fetch.archive import Archive
 from attentest.refusal import Refusal
 
-MEMBERS = re.compile(r"(?:^|/)(?P<id>(?P<split>train|test)/(?P<label>neg|pos)/\d+_(?P<rating>\d+))\.txt$")
+MEMBERS = re.compile(
+    r"(?:^|/)(?P<id>(?P<split>train|test)/(?P<label>neg|pos)/(?:\d+_(?P<rating>\d+)|[^/]+))\.txt$"
+)
 LABELS = {"neg": "negative", "pos": "positive"}
 RATED = {"neg": ("1", "2", "3", "4"), "pos": ("7", "8", "9", "10")}  # there are no lukewarm reviews
 RATINGS = tuple(f"rated {rating}" for ratings in RATED.values() for rating in ratings)
@@ -20,10 +22,10 @@ BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 def _document(archive: Archive, found: re.Match[str], content: bytes, *, rated: bool) -> Document:
     text = archive.decoded(found.string, content)
-    side, rating = found["label"], found["rating"]
+    side, rating = found["label"], found["rating"] or "none by its name"
     wrong = None
     if rating not in RATED[side]:
-        wrong = f"a rating of {rating[:10]} in {side}", f"one of {', '.join(RATED[side])}"
+        wrong = f"a rating of {rating[:16]} in {side}", f"one of {', '.join(RATED[side])}"
     elif not text.strip():
         # The publisher has none, and a part of nothing but these would be a part that is not there.
         wrong = "nothing in it", "the words of a review"

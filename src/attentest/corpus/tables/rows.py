@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from attentest.corpus.tables.records import any_field_size
 from attentest.refusal import Refusal
 
+LONGEST = 1 << 28  # bytes of a line
 QUOTED = "fields that are quoted whole or not at all"
 
 
@@ -29,7 +30,7 @@ def _lines(path: Path) -> Iterator[str]:
     opener = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with opener(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(iter(partial(file.readline, LONGEST), b""), start=1):
                 yield _decoded(path, number, line)
     except (EOFError, OSError, zlib.error) as error:
         raise Refusal(
@@ -42,7 +43,9 @@ def _lines(path: Path) -> Iterator[str]:
 
 def _decoded(path: Path, number: int, line: bytes) -> str:
     wrong = None
-    if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if len(line) == LONGEST:
+        wrong = f"a line of {LONGEST >> 20} MB or more"
+    elif number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         wrong = "text in UTF-16"
     elif b"\0" in line:
         wrong = "a NUL byte, as in binary files and UTF-16"
@@ -118,7 +121,7 @@ def _json_rows(path: Path, wanted: list[str]) -> Iterator[list[Any]]:
 
 def _json_record(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
-        record = json.loads(line)
+        record = json.loads(line, object_pairs_hook=_named_once)
         wrong = None if isinstance(record, dict) else f"JSON that is a {type(record).__name__}"
     except (ValueError, RecursionError) as error:
         wrong = f"no JSON ({error})"
@@ -129,6 +132,14 @@ def _json_record(path: Path, number: int, line: str) -> dict[str, Any]:
             needs="one JSON object on each line",
             way_out="Mend that line.",
         )
+    return record
+
+
+def _named_once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, whose names must differ: of two values of one name none is the right one."""
+    record = dict(fields)
+    if len(record) < len(fields):
+        raise ValueError("two fields of one name")
     return record
 
 

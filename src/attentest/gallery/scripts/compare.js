@@ -176,7 +176,7 @@
       parts.push(choice("of", models, chosen.model, (model) => change({ model, a: "", b: "" })));
     for (const name of ["a", "b"])
       parts.push(
-        choice(name === "a" ? "this" : "with that", sides[chosen.kind], chosen[name], (value) =>
+        choice(name === "a" ? "first" : "second", sides[chosen.kind], chosen[name], (value) =>
           change({ [name]: value }),
         ),
       );

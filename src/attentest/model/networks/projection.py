@@ -6,6 +6,7 @@ end of an all-masked row.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -95,6 +96,9 @@ def uniform(scores: Scores, mask: RealTokens) -> Scores:
     return real / real.sum(dim=-1, keepdim=True).clamp_min(1)
 
 
+SMALLEST, LARGEST = 1e-9, 1e9  # of a parameter: scores are divided by it, in single precision
+
+
 @final
 @dataclass(frozen=True)
 class Projection:
@@ -113,8 +117,11 @@ class Projection:
             number = None if inner is None else float(inner)
         except ValueError:
             number, inner = None, f"{inner!r}"
+        if number and not math.isnan(number) and not SMALLEST <= abs(number) <= LARGEST:  # overflows
+            number, inner = None, f"{inner}"
         if wants != (number is not None) or (inner is not None and number is None):
-            needs = f"a number, as in {name}(0.5)" if wants else "no parameter"
+            size = f"0, or from {SMALLEST:g} to {LARGEST:g} in size"
+            needs = f"a number, as in {name}(0.5), {size}" if wants else "no parameter"
             raise Refusal(
                 f"projection {written!r}",
                 got="no number" if inner is None else f"the parameter {inner}",

@@ -19,6 +19,7 @@ from attentest.model.config import ModelConfig
 from attentest.model.constructions import is_constructed
 from attentest.model.network import AttentionModel
 from attentest.model.networks.log_odds import LOG_ODDS, LogOddsAttention
+from attentest.model.networks.projection import LARGEST
 from attentest.model.networks.random_weights import RANDOM, drawn_guide
 from attentest.model.seam import Model
 from attentest.refusal import Refusal
@@ -131,17 +132,17 @@ def _relabelled(
 
 
 def random_scale(vectors: str) -> float:
-    """The standard deviation in `random(SCALE)`."""
+    """The standard deviation in `random(SCALE)`; a larger one would overflow in training."""
     inner = vectors.removeprefix("random(").removesuffix(")")
     try:
         scale = float(inner)
     except ValueError:
         scale = math.nan
-    if not 0 <= scale < math.inf:
+    if not 0 <= scale <= LARGEST:
         raise Refusal(
             "vectors",
             got=repr(vectors),
-            needs="random, random(SCALE) with a scale of at least 0, or the path of a vector file",
+            needs=f"random, random(SCALE) with a scale from 0 to {LARGEST:g}, or the path of a vector file",
             way_out="For example random(0.1).",
         )
     return scale

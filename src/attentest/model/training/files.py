@@ -19,6 +19,7 @@ from attentest.constructed.model import constructed_model
 from attentest.corpus.vocabulary import Vocabulary
 from attentest.model.config import ModelConfig
 from attentest.model.constructions import is_constructed
+from attentest.model.finite import not_finite
 from attentest.model.network import AttentionModel
 from attentest.model.protocol import check_decoder
 from attentest.model.seam import Model
@@ -63,7 +64,10 @@ def from_files(read: Callable[[str], bytes], where: str) -> Model:
             model: Model = constructed_model(config, vocabulary, labels)
         else:
             model = AttentionModel(config, vocabulary, labels, has_query=has_query, guide=guide)
-        model.load_state_dict(load_tensors(read("model.safetensors")))
+        tensors = load_tensors(read("model.safetensors"))
+        model.load_state_dict(tensors)
+        if broken := not_finite(tensors.items()):
+            raise ValueError(f"the parameter {broken} has numbers that are NaN or infinite")
     except (OSError, ValueError, KeyError, AttributeError, TypeError, RuntimeError, SafetensorError) as error:
         sentence = " ".join(str(error).split())  # torch lists what does not fit over many lines
         raise Refusal(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, final
 
+from attentest.model.finite import not_finite
 from attentest.model.seam import Model
 
 
@@ -17,11 +18,10 @@ class NotFinite(ArithmeticError):
 def check_finite(model: Model, record: Mapping[str, Any]) -> None:
     """Refuse to keep a model whose loss or parameters are not finite, and name the first of them."""
     lost = next((done["epoch"] for done in record["history"] if not math.isfinite(done["loss"])), None)
-    names = (name for name, value in model.state_dict().items() if not bool(value.isfinite().all()))
-    broken = next(names, None)
+    broken = not_finite(model.state_dict().items())
     if lost is not None or broken is not None:
         where = f"the loss of epoch {lost}" if lost is not None else f"the weights {broken}"
         raise NotFinite(
             f"{where} of the training: NaN or infinite, and finite numbers are needed. Numbers of the"
-            " configuration that are very large or very small (in projection or vectors) overflow."
+            " configuration that are very large or very small (in learning_rate or vectors) overflow."
         )
