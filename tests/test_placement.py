@@ -4,6 +4,9 @@ import pytest
 import torch
 
 from attentest.auditing.api import audit
+from attentest.auditing.run import audited
+from attentest.auditing.subject import on_the_bench
+from attentest.foreign.loading import adopt
 from attentest.foreign.placement import device_named, is_spread, placed
 from attentest.refusal import Refusal
 from tests.families import LABELS, made, tiny, tokenizer
@@ -48,18 +51,17 @@ def test_an_audit_without_enough_memory_asks_fewer_texts_at_a_time_and_ends_as_b
     forward = type(model).forward
 
     def small(self, input_ids, **more):
-        if len(input_ids) > 48:
+        if len(input_ids) > 12:
             raise torch.cuda.OutOfMemoryError("a stand-in for a GPU")
         sizes.append(len(input_ids))
         return forward(self, input_ids, **more)
 
-    asked = {"tokenizer": tokenizer(), "labels": LABELS, "budget": "quick"}
-    plain = audit(model, texts(24), **asked)
+    bench, asked = on_the_bench(adopt(model, tokenizer(), labels=LABELS)), {"questions": ("importance",)}
+    plain = audited(bench, texts(8), "quick", **asked).frame
     monkeypatch.setattr(type(model), "forward", small)
-    found = audit(model, texts(24), **asked)
-    assert max(sizes) <= 48 and found.audit.texts == 24
-    assert set(found.audit.seconds) == set(plain.audit.seconds) and found.left_out == plain.left_out
-    columns = ["experiment", "measure", "group"]
-    left = (each.findings.set_index(columns)["estimate"] for each in (found, plain))
-    mine, theirs = (each[each.index.get_level_values("measure").str.startswith("tau-loo")] for each in left)
+    found = audited(bench, texts(8), "quick", **asked).frame
+    assert max(sizes) <= 12, "fewer texts at a time have fewer parts"
+    columns = ["measure", "group"]
+    left = (each[each["measure"] == "tau-loo"].set_index(columns)["estimate"] for each in (found, plain))
+    mine, theirs = left
     assert len(mine) and (mine - theirs).abs().max() < 1e-6, "leave-one-out draws nothing"
