@@ -10,7 +10,7 @@ export OMP_NUM_THREADS := 1
 # Tests start many processes; without files of bytecode each of them compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo docs gallery release-check test check bench bench-gpu calibration-tables reproductions clean
+.PHONY: setup lock lowest demo docs gallery release-check test check bench bench-gpu calibration-tables reproductions clean
 
 setup: $(STAMP)
 
@@ -20,6 +20,14 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Installing attentest and what it needs into .venv (a minute or two the first time) ..."
 	@$(PIP) --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	@touch $@
+
+# The versions that are installed here, which .ci/run should have tested.
+lock:
+	$(BIN)/python .ci/versions lock
+
+# The lowest versions that pyproject.toml allows, in a virtual environment of their own.
+lowest: setup
+	.ci/lowest
 
 demo: setup
 	$(BIN)/attentest demo --store demo-store

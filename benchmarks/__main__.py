@@ -44,6 +44,7 @@ from benchmarks import (
     nulls,
     removal,
     reports,
+    scaling,
     statistics,
 )
 from benchmarks.made import LONG, SHORT, Row, Size, bench, line, made_corpus, seconds
@@ -243,6 +244,7 @@ def main() -> None:
         *live.rows(),
         *reports.rows(),
         *statistics.rows(),
+        *scaling.rows(),
         intervals(),
         tokeniser(),
     ]

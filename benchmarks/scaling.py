@@ -11,7 +11,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,12 +21,14 @@ from attentest.bench.engine.contract import Event, RunCells, Work
 from attentest.bench.engine.local import Local
 from attentest.bench.frontier import Frontier
 from attentest.store.cell import Cell
+from benchmarks.made import Row, seconds
 
 OUT = Path(__file__).parents[1] / "docs" / "scaling.md"
 WORKERS = (1, 2, 4, 8)
 WAIT = 0.1  # seconds that a cell waits
 EACH = 40  # cells for each worker
 MANY = 1000
+READY = 3000
 COSTLESS = 2000  # cells that do not wait, for the cost of handing out
 RUNS = 2
 WAITER = """
@@ -91,6 +93,22 @@ def waiting(count: int) -> float:
     for _ in range(50):
         frontier.take()
     return (time.perf_counter() - begun) / 50
+
+
+def handed_out(frontier: Frontier) -> None:
+    while not frontier.is_over():
+        frontier.hear(Event("done", *frontier.take()))
+
+
+def rows() -> Iterator[Row]:
+    """Choosing the next cell: from all that wait, as for groups, and from the heap."""
+    made = cells_of(READY).cells
+    yield (
+        f"handing out {READY:,} cells that are ready",
+        seconds(lambda: handed_out(Frontier(made, lambda cell: cell.key)), 1),
+        seconds(lambda: handed_out(Frontier(made)), 3),
+        "making the heap",
+    )
 
 
 def listening(cluster: Cluster) -> float:
@@ -158,11 +176,11 @@ def expected(runs: Sequence[Whole]) -> list[str]:
     latency = max(1 / run.rows["ray"][0].rate - WAIT for run in runs)
     lines = ["| a cell takes | cells a second | workers that are busy | with 10,000 cells ready |"]
     lines += ["| ---: | ---: | ---: | ---: |"]
-    for seconds in (0.1, 1.0, 10.0, 60.0):
-        small = at_most(1000, seconds, latency, serial)
-        large = at_most(1000, seconds, latency, serial + max(run.frontier[10_000] for run in runs))
+    for length in (0.1, 1.0, 10.0, 60.0):
+        small = at_most(1000, length, latency, serial)
+        large = at_most(1000, length, latency, serial + max(run.frontier[10_000] for run in runs))
         lines.append(
-            f"| {seconds:g} s | {small:,.0f} | {small * seconds / 1000:.0%} | {large * seconds / 1000:.0%} |"
+            f"| {length:g} s | {small:,.0f} | {small * length / 1000:.0%} | {large * length / 1000:.0%} |"
         )
     return lines
 

@@ -93,9 +93,14 @@ for line in sys.stdin:
     out.write(json.dumps(answer) + "\\n")
     out.flush()
 """
-# Fills the object store of every node, says so, and holds it full until its input closes.
-FILLER = """
-import sys
+# Puts twice as much into the object store of every node as it takes, until Ray says that it is full or writes
+# the rest to a disk; says so, and holds it until its input closes.
+FILLER = (
+    f"OBJECTS = {OBJECTS}"
+    + """
+import os, sys
+out = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # what Ray says of other nodes is no answer
 import numpy as np, ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as At
 ray.init(address=sys.argv[1], log_to_driver=False, logging_level="ERROR")
@@ -104,16 +109,23 @@ class Filler:
     def fill(self):
         self.held = []
         try:
-            for size in [2**22] * 40 + [2**16] * 80:
-                self.held.append(ray.put(np.ones(size, np.uint8)))
+            for _ in range(20):
+                self.held.append(ray.put(np.ones(2**23, np.uint8)))
         except ray.exceptions.ObjectStoreFullError:
-            return True
-        return False
+            pass
+        return len(self.held) * 2**23 > OBJECTS // 2
 nodes = [each["NodeID"] for each in ray.nodes() if each["Alive"]]
 fillers = [Filler.options(scheduling_strategy=At(node, soft=False)).remote() for node in nodes]
-print(all(ray.get([filler.fill.remote() for filler in fillers])), flush=True)
+full = []
+for filled in [filler.fill.remote() for filler in fillers]:
+    try:
+        full.append(ray.get(filled))
+    except ray.exceptions.RayError:
+        pass  # a node that was lost a moment ago
+print(bool(full) and all(full), file=out, flush=True)
 sys.stdin.read()
 """
+)
 
 
 class Nodes:
@@ -166,12 +178,17 @@ class Nodes:
 
     def left(self):
         """Whatever still runs that belongs to this cluster."""
-        found = []
-        for line in Path("/proc").glob("[0-9]*/cmdline"):
-            with contextlib.suppress(OSError):
-                if self.folder.encode() in line.read_bytes() and not is_gone(int(line.parent.name)):
-                    found.append(int(line.parent.name))
-        return found
+        return running_with(self.folder)
+
+
+def running_with(folder):
+    """The processes that have a folder in their command lines."""
+    found = []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if folder.encode() in line.read_bytes() and not is_gone(int(line.parent.name)):
+                found.append(int(line.parent.name))
+    return found
 
 
 def kill(pid, number=signal.SIGKILL):

@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from attentest.auditing.questions import BUDGETS
 from attentest.bench.corpora import corpus_cell
 from attentest.corpus.catalogue import load_corpus
 from attentest.corpus.files import to_files
 from attentest.store.store import Store
 from tests.browser import chromium
 from tests.drawn import drawn_once
+from tests.shared import folder_of_the_run
 
 # Assertions in these explain themselves as those of tests do.
 pytest.register_assert_rewrite("tests.adversarial", "tests.findings_rules", "tests.fleets")
@@ -58,8 +60,7 @@ def _drawn_once(tmp_path_factory):
     if find_spec("vl_convert") is None:
         yield
         return
-    own = tmp_path_factory.getbasetemp()
-    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "drawn"
+    folder = folder_of_the_run(tmp_path_factory) / "drawn"
     folder.mkdir(exist_ok=True)
     with drawn_once(folder):
         yield
@@ -94,6 +95,18 @@ def browser():
 @pytest.fixture
 def store(tmp_path):
     return Store(tmp_path / "store")
+
+
+@pytest.fixture(scope="module")
+def short_search():
+    """Of an audit's search for other attention there are few steps, which took most of its time.
+
+    For tests of all that surrounds the questions: they have `usefixtures("short_search")`.
+    """
+    whole = BUDGETS["quick"]
+    BUDGETS["quick"] = replace(whole, searched=4, steps=5)
+    yield
+    BUDGETS["quick"] = whole
 
 
 @pytest.fixture

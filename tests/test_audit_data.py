@@ -20,6 +20,8 @@ from attentest.model.seam import label_numbers
 from attentest.refusal import Refusal
 from tests.planted_models import LABELS, Planted, planted_texts
 
+pytestmark = pytest.mark.usefixtures("short_search")
+
 ROWS = [{"sentence": f"number {n} is fine", "label": "ab"[n % 2], "note": n} for n in range(12)]
 PAIRS = [(row["sentence"], row["label"]) for row in ROWS]
 TEXTS = [row["sentence"] for row in ROWS]

@@ -34,6 +34,8 @@ from tests.planted_models import LABELS as TWO
 from tests.planted_models import Planted, planted_texts
 from tests.toys import seeded, toy_corpus, toy_model
 
+pytestmark = pytest.mark.usefixtures("short_search")
+
 SMALL = Precision(error=1.0, first=4, most=4, steps=3)
 ASKED = {"performance", "importance", "agreement", "erasure"}
 GIVEN = {"permutation", "ablation", "adversary", "removal"}

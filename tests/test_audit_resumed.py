@@ -16,11 +16,16 @@ from attentest.store.store import Store
 from attentest.terminal.progress import foretelling
 from tests.families import tiny, tokenizer
 
+pytestmark = pytest.mark.usefixtures("short_search")
+
 TEXTS = [("a good film that nobody saw", "LABEL_1"), ("not a film at all , is it", "LABEL_0")] * 3
 PROGRAM = """
 import os, signal, sys
 from attentest.auditing.api import audit
 from tests.test_audit_resumed import TEXTS, model_and_tokenizer
+from dataclasses import replace
+from attentest.auditing.questions import BUDGETS
+BUDGETS["quick"] = replace(BUDGETS["quick"], searched=4, steps=5)
 model, tokenizer = model_and_tokenizer()
 def watcher(question, share, left):
     if question.startswith(sys.argv[2]):

@@ -22,6 +22,8 @@ from attentest.foreign.loading import adopt
 from attentest.model.reader import split_logits
 from tests.families import SPECIAL, tiny, tokenizer, tokenizers
 
+pytestmark = pytest.mark.usefixtures("short_search")
+
 LABELS = ("bad", "good")
 GOOD, BAD = ("great", "lovely", "a joy"), ("dull", "awful", "a bore")
 SHAPES = ("It's {}.", "It isn't {}!", 'He said: "{}..."', "I'd call it  {}.\n", "You don't find it {}?")

@@ -16,6 +16,8 @@ from attentest.refusal import Refusal
 from tests.families import LABELS, made, tiny, tokenizer
 from tests.outside_texts import texts
 
+pytestmark = pytest.mark.usefixtures("short_search")
+
 
 @pytest.mark.parametrize("family", ["bert", "bart", "llama", "xlnet"])
 def test_the_mean_over_heads_gives_the_answer_back(family):

@@ -65,6 +65,7 @@ DOCUMENT = {
     "data": {"file": "reviews.csv", "name": "reviews"},
     "notes": ["Texts are called by the column 'id'."],
     "kind": "transformer",
+    "drawn": {"agreement": {"pairs": 12.5, "error": 0.19, "steps": 8.0}},
     "version": "0.1.0",
     "scope": SCOPE,
     "questions": QUESTIONS,
@@ -86,7 +87,11 @@ DOCUMENT = {
     },
     "findings": [{**FINDING, "group": group} for group in ("overall", "label=positive", "untrained")],
     "left_out": {"information": "The budget leaves it out. " * 4},
-    "titles": {"information": "Information about the output", "permutation": "Permuted weights"},
+    "titles": {
+        "agreement": "Rank correlation with four explainers",
+        "information": "Information about the output",
+        "permutation": "Permuted weights",
+    },
     "seconds": {"permutation": 1.25},
     "cards": {"permutation/median-output-change": {"measure": "Median output change", **CARD}},
     "provenance": {
@@ -196,6 +201,21 @@ def test_every_test_says_what_it_says_itself():
     assert '<td class="number">nan' not in written and "&lt; 0.001" not in written
     surely = {**DOCUMENT["criteria"][0], "tests": [{**TEST, "verdict": "supported", "p": 1e-9}]}
     assert '<td class="number">&lt; 0.001</td>' in page({**DOCUMENT, "criteria": [surely]})
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, "took 12.5 random pairs of parts of a text, after which their standard error is 0.19"),
+        ({"error": NAN}, "took 12.5 random pairs of parts of a text; integrated gradients took 8.0 steps"),
+        ({"pairs": 0.0, "error": NAN}, "asked about every part of every text, none at random"),
+    ],
+)
+def test_how_much_was_drawn_is_on_the_page_and_in_the_model_card(changed, said):
+    mean = {**DOCUMENT["drawn"]["agreement"], **changed}
+    for made in (page, model_card):
+        shown = made({**DOCUMENT, "drawn": {"agreement": mean}})
+        assert f"Rank correlation with four explainers: LIME and Shapley values {said}" in shown
 
 
 def test_texts_are_escaped_and_can_stay_out():

@@ -381,7 +381,7 @@ def test_between_no_and_yes_there_is_no_label():
 
 def test_the_studies_that_train_ask_for_what_there_is():
     tests = load_study("calibration-trained-tests")
-    ours = {f"constructed({name})" for name, of in CONSTRUCTIONS.items() if not of.transformer}
+    ours = {f"constructed({name})" for name, of in CONSTRUCTIONS.items() if not of.foreign}
     assert set(tests.grid.encoder) == ours - {f"constructed({name})" for name in FRESH}
     for name in ("calibration-trained", "calibration-deception", "calibration-trained-tests"):
         study = load_study(name)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tomllib
 import zipfile
 from dataclasses import replace
@@ -238,12 +236,6 @@ def test_an_odd_column_name_loads_again(tmp_path):
     path = table(tmp_path / "t\"'\\.csv", extra=" é\\")
     register("mine", path, text="text é\\", label="label", data_dir=tmp_path)
     assert len(load_corpus("mine", data_dir=tmp_path).labels) == 2
-
-
-@pytest.mark.parametrize("module, loads", [("catalogue", 0), ("batch", 1)])
-def test_corpora_load_without_torch(module, loads):
-    code = f"import attentest.corpus.{module}, sys; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == loads
 
 
 @pytest.mark.realdata

@@ -11,6 +11,8 @@ import attentest as at
 from attentest.cli.main import run
 from tests.families import LABELS, WORDS, tiny, tiny_causal, tokenizer
 
+pytestmark = pytest.mark.usefixtures("short_search")
+
 PROMPT = ("--task", "prompt", "--prompt", r"Review: {text}\nSentiment:", "--labels", " good, bad")
 NEXT = ("--task", "next-token")
 ROWS = [

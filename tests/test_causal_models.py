@@ -5,11 +5,15 @@ import torch
 
 from attentest.auditing.memory import in_memory
 from attentest.corpus.example import Example
+from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.gradient import gradients, per_unit
+from attentest.evidence.importances.presence import answers_to_parts, explained
 from attentest.foreign.loading import adopt
 from attentest.foreign.prompt import Prompt
 from attentest.foreign.prompted import PromptedInput
 from attentest.foreign.resting import resting_of
 from attentest.foreign.roads import TransformerReading, Whole
+from attentest.model.subset import selected
 from attentest.refusal import Refusal
 from tests.families import (
     CAUSAL,
@@ -83,6 +87,29 @@ def test_the_token_that_is_asked_about_stays_when_the_text_is_changed():
         other = adopted.read(shorter[1]).kept["target"]
         kept = adopted.read(batch).kept["target"]
     assert torch.equal(kept, asked) and not torch.equal(kept, other)
+
+
+def test_the_token_is_explained_even_where_the_others_together_are_likelier():
+    """The likeliest of all tokens has seldom half of the probability."""
+    adopted, batch = made_causal(task="next-token", model=tiny_causal(scale=0.1))
+    found = gradients(adopted, batch)
+    own = adopted.decide(found.reading).softmax(-1)
+    assert (own[:, 0] < 0.5).all() and explained(adopted, found.reading).predicted.tolist() == [0] * 4
+    torch.testing.assert_close(explained(adopted, found.reading).probability, own[:, 0])
+    embeddings = found.reading.embeddings.clone().requires_grad_()
+    again = adopted.decide(adopted.read(batch, embeddings=embeddings), found.reading.weights)
+    (slope,) = torch.autograd.grad(again.softmax(-1)[:, 0].sum(), embeddings)
+    wanted = per_unit(adopted, found.reading, (slope * embeddings).sum(-1).detach())
+    torch.testing.assert_close(found.signed, wanted)
+    left, fall = leave_one_out(adopted, found.reading), torch.zeros_like(wanted)
+    for text, unit in found.reading.mask.nonzero().tolist():
+        alone = selected(found.reading, torch.tensor([text]))
+        kept = alone.mask[:, None].clone()
+        kept[..., unit] = False
+        answer = answers_to_parts(adopted, alone, kept)
+        fall[text, unit] = own[text, 0] - answer[0, 0]
+    several = found.reading.mask.sum(1) > 1
+    torch.testing.assert_close(left.fall[several], fall[several], atol=1e-5, rtol=1e-4)
 
 
 def test_what_really_follows_is_asked_about_where_the_user_has_it():

@@ -5,13 +5,16 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from attentest.auditing.options import check_model, check_task
+from attentest.cli.main import run
 from attentest.cli.of_model import prompt_of_shell
 from attentest.cli.spelling import in_options
 from attentest.corpus.example import Example
 from attentest.foreign.prompt import split_at
 from attentest.refusal import Refusal
+from tests.families import tiny, tiny_causal, tokenizer, tokenizers, trained_pieces
 
 
 def saved(folder, architecture, **settings):
@@ -79,3 +82,68 @@ def test_a_mark_divides_a_text_from_what_follows():
     for wrong in ("so far", "<?>so", "so<?>", "a<?>b<?>c"):
         with pytest.raises(Refusal, match="the mark '<\\?>'"):
             split_at(Example(id="a", tokens=tuple(wrong.split()), label="", text=wrong), "<?>")
+
+
+PROMPTED = ("--task", "prompt", "--prompt", "Review: {text} then", "--labels", " good, bad")
+NEXT = ("--task", "next-token")
+TEXT = "the film was good"
+BAD = {
+    "no task": ("gpt2", TEXT, (), "--task next-token"),
+    "no prompt": ("gpt2", TEXT, ("--task", "prompt", "--labels", " good, bad"), "--prompt"),
+    "no {text}": ("gpt2", TEXT, (*PROMPTED[:3], "Review:", *PROMPTED[4:]), "0 times {text}"),
+    "no labels": ("gpt2", TEXT, PROMPTED[:4], "labels of a prompt"),
+    "one label twice": ("gpt2", TEXT, (*PROMPTED[:5], " good, good"), "the same one twice"),
+    "a label that is no token": ("gpt2", TEXT, (*PROMPTED[:5], " good, qqq"), "the tokenizer does not know"),
+    "labels of one token": ("pieces", TEXT, (*PROMPTED[:5], " goodness, goodwill"), "the same first token"),
+    "a text of nothing": ("silent", "~~", PROMPTED, "nothing that the tokenizer takes for text"),
+    "nothing next": ("silent", "~~", NEXT, "nothing that the tokenizer takes for text"),
+    "an overflow": ("huge", TEXT, (*PROMPTED, "--dtype", "float16"), "no numbers (NaN or infinite)"),
+    "an encoder-decoder": ("t5", TEXT, NEXT, "reads the text through an encoder"),
+    "a classifier's next token": ("bert", TEXT, NEXT, "Leave the task out"),
+    "several labels a text": ("several", TEXT, (), "several labels to one text"),
+    "labels of tokens": ("tokens", TEXT, (), "classifies tokens"),
+    "a choice among answers": ("choice", TEXT, (), "chooses"),
+}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Models of every kind that an audit cannot take as it is asked to, saved as the library saves them."""
+    where, half = tmp_path_factory.mktemp("models"), tiny_causal()
+    with torch.no_grad():
+        for name in ("up_proj", "down_proj"):
+            getattr(half.model.layers[1].mlp, name).weight.fill_(6e4)
+    several = tiny("bert")
+    several.config.problem_type = "multi_label_classification"
+    made = {
+        "gpt2": tiny_causal("gpt2"),
+        "huge": half,
+        "t5": tiny("t5", head="ForConditionalGeneration"),
+        "bert": tiny("bert"),
+        "several": several,
+        "tokens": tiny("bert", head="ForTokenClassification"),
+        "choice": tiny("bert", head="ForMultipleChoice"),
+    }
+    for name, model in made.items():
+        model.save_pretrained(where / name)
+        tokenizer("gpt2" if name in ("gpt2", "huge") else "bert").save_pretrained(where / name)
+    pieces = tokenizer("gpt2", pieces=trained_pieces("byte-level"))
+    tiny_causal("gpt2", vocab_size=len(pieces)).save_pretrained(where / "pieces")
+    pieces.save_pretrained(where / "pieces")
+    silent = tokenizer("gpt2")  # some drop signs that others take for text
+    silent.backend_tokenizer.normalizer = tokenizers.normalizers.Replace("~", "")
+    made["gpt2"].save_pretrained(where / "silent")
+    silent.save_pretrained(where / "silent")
+    return where
+
+
+@pytest.mark.parametrize("wrong", BAD)
+@pytest.mark.parametrize("verb", ["audit", "inspect"])
+def test_what_cannot_be_audited_is_a_sentence_and_exit_status_2(verb, wrong, models, monkeypatch, capsys):
+    model, text, words, said = BAD[wrong]
+    monkeypatch.chdir(models)
+    (models / "texts.csv").write_text(f'text\n"{text}"\n"{text}"\n')
+    asked = [text] if verb == "inspect" else ["--data", "texts.csv", "--budget", "quick", "--store", "kept"]
+    assert run([verb, model, *asked, *words]) == 2
+    shown = capsys.readouterr().err
+    assert said in " ".join(shown.split()) and "Traceback" not in shown

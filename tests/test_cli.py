@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 
 import attentest
 from attentest.bench import showcase
+from attentest.bench.study import run_cells
 from attentest.bench.subjects import load_model
 from attentest.cli.main import app, corpora, run
 from attentest.experiments.permutation.observe import Permutation
@@ -279,6 +280,12 @@ parameters = { candidates = 2, steps = 5, searched = 4, matched = 2 }
 MORE = STUDY.partition("[[experiment]]")[0] + '[[experiment]]\nname = "uniform-baseline"'
 
 
+def in_this_process(cells, planner, *, engine, watcher):
+    """Instead of workers, each of which imports torch: they are tested with a study."""
+    assert engine == "local"
+    return run_cells(cells, planner, engine="inline", watcher=watcher)
+
+
 @pytest.fixture
 def small_demo(here, monkeypatch):
     """The demo on sixty short texts; one of its corpora goes by the name of the stand-in for bAbI."""
@@ -287,6 +294,7 @@ def small_demo(here, monkeypatch):
     monkeypatch.setattr(showcase, "STUDIES", ("demo.toml", "more.toml"))
     monkeypatch.setattr(showcase, "SHORT", ("demo.toml",))
     monkeypatch.setattr(gallery, "STAND_IN", "mine")
+    monkeypatch.setattr(showcase, "run_cells", in_this_process)
     if find_spec("altair") is not None:  # to draw every figure takes most of the time
         monkeypatch.setattr("attentest.gallery.pictures.FIGURES", {})
 

@@ -18,6 +18,8 @@ from tests.families import LABELS, WORDS, tiny, tokenizer
 from tests.planted_models import planted_texts
 from tests.toys import toy_corpus, toy_model
 
+pytestmark = pytest.mark.usefixtures("short_search")
+
 FACTORY = """
 from tests.planted_models import LABELS, Planted, factory
 

@@ -162,7 +162,7 @@ def test_a_fleet_takes_a_gpu_what_reads_a_share_and_the_rest_none(store, cells, 
 def test_what_a_user_says_of_a_stage_comes_first(store, cells):
     said = parse(["observation:gpus=0.5,memory=4GB", "fleet:cpus=2", "observation:cpus=3"])
     assert said == {"observation": {"gpus": 0.5, "memory": 4 * 2**30, "cpus": 3}, "fleet": {"cpus": 2}}
-    assert needs_of([cells["observation"]], store, "cuda", said) == Needs(3, 0.5, 4 * 2**30)
+    assert needs_of([cells["observation"]], store, "cuda", said) == Needs(3.0, 0.5, 4 * 2**30)
     assert needs_of([cells["gpu"]] * 2, store, "cuda", said).cpus == 2
     assert needs_of([cells["gpu"]], store, "cuda", said).cpus == 1
 

@@ -20,7 +20,7 @@ from attentest.model.training.provenance import parameters_digest
 from attentest.refusal import Refusal
 from tests.constructed_models import CORPUS, model_of
 
-OURS = [name for name, of in CONSTRUCTIONS.items() if not of.transformer]
+OURS = [name for name, of in CONSTRUCTIONS.items() if not of.foreign]
 KNOBS = ["", ",strength=2", ",temperature=3", ",noise=0.5", ",strength=0.5,temperature=2,noise=1"]
 
 
@@ -64,7 +64,7 @@ def test_the_labels_follow_from_the_rule(name, seed, two):
     assert (truth.depends >= DEPENDS) == of.mechanism and (of.mechanism or truth.depends < 1e-6)
 
 
-@pytest.mark.parametrize("name", ["graded", "idle-running", "hf-idle-pointer"])
+@pytest.mark.parametrize("name", ["graded", "idle-running", "hf-idle-pointer", "causal-used-elsewhere"])
 def test_a_construction_is_saved_and_loaded(name, two, tmp_path):
     model, _ = model_of(two, f"constructed({name},strength=2)", seed=5)
     save(model, tmp_path / "model")

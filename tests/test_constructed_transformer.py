@@ -18,6 +18,7 @@ from attentest.refusal import Refusal
 
 pytest.importorskip("transformers", reason="needs the extra `hf`")
 
+from attentest.constructed.causal import construct_causal
 from attentest.constructed.transformer import (
     LEAK,
     SPECIAL,
@@ -25,6 +26,9 @@ from attentest.constructed.transformer import (
     word_tokenizer,
 )
 from attentest.constructed.transformer_rule import MECHANISMS, TransformerRule
+from attentest.foreign.causal import NextToken
+
+pytestmark = pytest.mark.usefixtures("short_search")
 
 CLOSE = 1e-4
 NAMES = sorted(MECHANISMS)
@@ -61,7 +65,8 @@ def arguments(name, classes=2, **changed):
 
 def made(places, keywords):
     rule = TransformerRule.of(*places, **keywords)
-    return construct_transformer(rule, places[2]), rule
+    construct = construct_causal if places[0].startswith("causal-") else construct_transformer
+    return construct(rule, places[2]), rule
 
 
 @cache
@@ -281,3 +286,14 @@ def test_unknown_names_and_single_labels_are_refused():
         made(("hf-used-nowhere", known, labels), keywords)
     with pytest.raises(Refusal, match="1 labels"):
         made((name, known, labels[:1]), keywords)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("causal")])
+def test_what_comes_next_in_a_causal_construction_is_always_a_label(name):
+    """So the probability of its likeliest next token is that of its likelier label."""
+    model, _ = built(name)
+    reading = read(model, texts())
+    whole = NextToken(model.transformer.causal)
+    with torch.no_grad():
+        all_tokens = whole.next_logits(reading.kept["ids"], reading.kept["present"].long()).softmax(-1)
+    np.testing.assert_allclose(all_tokens[:, model.transformer.tokens], answers(model, reading), atol=CLOSE)

@@ -66,6 +66,29 @@ def test_of_an_unchanged_store_every_page_is_taken(held, out):
     assert made(held, out) == 2 and made(held, out) == 2
 
 
+def test_of_an_unchanged_store_nothing_is_read_but_the_pages(held, out, monkeypatch):
+    made(held, out)
+    monkeypatch.setattr(Store, "read", None)  # whoever reads a cell fails
+    earlier = Earlier.of(out)
+    assert build(held.url, {}, version="0", earlier=earlier) and earlier.unchanged and earlier.taken == 2
+    assert not (again := Earlier.of(out)).unchanged and again.stamp == earlier.stamp_now
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda store, key: (Path(store.root) / "cells" / key / "findings.parquet").touch(),
+        lambda store, key: store.fail("f" * 64, "an error", "its traceback"),
+    ],
+    ids=["a file", "a failure"],
+)
+def test_whatever_changes_in_a_store_changes_its_stamp(change, held, out):
+    made(held, out)
+    change(held, next(key for key in held.done() if held.holds(key, "findings.parquet")))
+    earlier = Earlier.of(out)
+    assert build(held.url, {}, version="0", earlier=earlier) and not earlier.unchanged
+
+
 def test_a_new_model_is_drawn_and_the_others_are_taken(held, out):
     put(held, "permutation", put_corpus(held, "mine"), encoder="cnn")
     assert made(held, out) == 2

@@ -30,30 +30,10 @@ from attentest.store.importing import checksum, import_findings
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet, to_parquet
 from attentest.studies.recipe import load_study
-from tests.exporting import LABELS, labelled
+from tests.exporting import LABELS, TOY, labelled
 from tests.gallery import HOSTILE, ROWS, WORDS, put, put_corpus
 
-STUDY = """
-study = "toy"
-title = "As small as a study can be"
-seeds = 2
-
-[grid]
-corpus = ["planted-keyword"]
-encoder = ["average"]
-
-[model]
-hidden = 8
-embedding = 8
-epochs = 1
-
-[[experiment]]
-name = "performance"
-
-[[experiment]]
-name = "permutation"
-parameters = { permutations = 5 }
-
+STUDY = f"""{TOY}
 [[claim]]
 says = "Most texts do not notice."
 statistic = "permutation/median-output-change/overall"

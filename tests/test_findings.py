@@ -2,8 +2,6 @@
 
 import functools
 import math
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -245,14 +243,6 @@ def adds_a_column(rows, *, mode, rng):
 def test_the_house_rules_can_fail(check, mutant):
     with pytest.raises(AssertionError):
         check(mutant, permutation_rows(), findings_of(mutant, permutation_rows))
-
-
-@pytest.mark.parametrize("first, loads_torch", [("", 0), ("sys.modules['torch'] = sys; ", 1)])
-def test_findings_never_load_torch(first, loads_torch):
-    parts = "claims.judging, experiments.cards, findings.comparison, statistics.interval, statistics.record"
-    modules = ", ".join(f"attentest.{part}" for part in parts.split(", "))
-    code = f"import sys; {first}import {modules}; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == loads_torch
 
 
 def test_every_card_is_of_a_measure_that_exists():

@@ -180,7 +180,9 @@ def test_no_import_hides_its_name():
     assert {name for name, source in files.items() if computed_imports(source)} == COMPUTED
 
 
-GALLERY = ["attentest.store.store", "attentest.experiments.catalogue", "attentest.terminal.documents"]
+GALLERY = ["attentest.corpus.catalogue", "attentest.claims.judging", "attentest.findings.comparison"]
+GALLERY += ["attentest.experiments.cards", "attentest.statistics.interval", "attentest.statistics.record"]
+GALLERY += ["attentest.store.store", "attentest.experiments.catalogue", "attentest.terminal.documents"]
 GALLERY += ["attentest.terminal.comparisons", "attentest.compare.formats", "attentest.compare.table"]
 GALLERY += ["attentest.gallery.extra", "attentest.gallery.folder", "attentest.cli.results"]
 GALLERY += ["attentest.gallery.export", "attentest.store.importing", "attentest.cli.store"]
@@ -200,7 +202,7 @@ for name in sys.argv[1:]:
 """
 
 
-def test_the_gallery_opens_without_torch():
+def test_corpora_findings_and_the_gallery_open_without_torch():
     drawn = DRAWN if importlib.util.find_spec("altair") else []
     names = [*GALLERY, "attentest", "attentest.cli.main", "attentest.bench.conclusion", *drawn]
     command = [sys.executable, "-c", FIRST_WITH_TORCH, *names, "attentest.model.seam"]

@@ -19,13 +19,14 @@ from attentest.foreign.loading import adopt
 from attentest.inspection import evidence as module
 from attentest.live import answers
 from attentest.live.answers import MODELS, PATIENCE, Live
-from attentest.live.session import LONGEST, READINGS, Typed
+from attentest.live.given import given_models
+from attentest.live.session import LONGEST, READINGS, Typed, given_model
 from attentest.model.batch import IndexedSplit
 from attentest.model.divergence import jensen_shannon, total_variation
 from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
 from attentest.store.store import Store
-from tests.families import LABELS, tiny, tokenizer
+from tests.families import LABELS, tiny, tiny_causal, tokenizer
 from tests.serving import KINDS, TEXT, put_kind, put_model
 from tests.toys import toy_corpus
 
@@ -296,7 +297,7 @@ def test_a_transformer_is_asked_about_any_layer_and_head(monkeypatch):
     monkeypatch.setattr(answers, "STEPS", 2)
     bench = adopt(tiny("bert"), tokenizer(), labels=LABELS)
     key = "a" * 64
-    live = Live(Store("/nowhere"), {key: bench})
+    live = Live(Store("/nowhere"), {key: given_model(bench)})
     text = "the unlikely film was not good"
     said = live.read(**question(key, text))
     assert (len(said["heads"]), len(said["heads"][0]), len(said["heads"][0][0])) == (3, 2, 6)
@@ -314,6 +315,39 @@ def test_a_transformer_is_asked_about_any_layer_and_head(monkeypatch):
     assert pair["epsilon"] == 0.05 and pair["probabilities"] != said["probabilities"]
     with pytest.raises(Refusal, match="layer 7"):
         live.read(**question(key, text), layer=7)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A tiny BERT and a tiny GPT-2, as the library saves them."""
+    where = tmp_path_factory.mktemp("given")
+    for name, model in (("bert", tiny("bert")), ("gpt2", tiny_causal("gpt2"))):
+        model.save_pretrained(where / name)
+        tokenizer(name).save_pretrained(where / name)
+    return where
+
+
+CHOSEN = (
+    ("bert", "the film was not good", {"attention": {"kind": "rollout"}}),
+    ("bert", "the film was not good", {"attention": {"layer": 0, "head": 1, "words": False}}),
+    ("bert", "the film was not good", {"attention": {"special_tokens": True}}),
+    ("bert", "The FILM was not good", {"lower": True}),
+    ("gpt2", "the film was [ bad", {"task": "next-token", "mark": " ["}),
+)
+
+
+@pytest.mark.parametrize(("family", "text", "asked"), CHOSEN)
+def test_a_served_model_reads_what_is_typed_as_inspect_does(folders, family, text, asked, monkeypatch):
+    """Rows, maps, units, case and marks are said in the same words everywhere."""
+    monkeypatch.setattr(answers, "STEPS", 2)
+    models, about = given_models([str(folders / family)], **asked)
+    said = Live(Store("/nowhere"), models).read(**question(about[0]["key"], text))
+    quick = {"importances": ("gradient",), "permutations": 2, "nulls": 0, "steps": 2}
+    view = at.inspect(folders / family, text, **quick, **asked)
+    assert tuple(said["units"]) == view.tokens and said["attention_of"] == view.attention_of
+    np.testing.assert_allclose(said["weights"], view.attention, atol=1e-6)
+    assert said["probabilities"] == pytest.approx([*view.prediction.probabilities.values()])
+    assert about[0]["takes_query"]
 
 
 def test_a_model_with_one_attention_has_no_layer(store):

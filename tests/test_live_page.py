@@ -8,6 +8,7 @@ import pytest
 from attentest.foreign.loading import adopt
 from attentest.live.answers import Live
 from attentest.live.given import described
+from attentest.live.session import given_model
 from attentest.store.store import Store
 from attentest.web.application import Application
 from attentest.web.contract import Model
@@ -289,7 +290,7 @@ def given(tmp_path_factory):
         guard=Guard(),
         shelf=Shelf(store, (), [Model(**each) for each in about]),
         pages=Pages(own_pages(), no_pages("none yet")),
-        live=Live(store, models),
+        live=Live(store, {key: given_model(model) for key, model in models.items()}),
         why="",
         version="1",
     )

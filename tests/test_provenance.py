@@ -37,28 +37,10 @@ from attentest.store.provenance import SEVERAL, UNMARKED, Provenance
 from attentest.store.store import Store
 from attentest.studies.recipe import load_study
 from attentest.web.shelf import Shelf
+from tests.exporting import TOY
 
-TOML = """
-study = "toy"
-title = "As small as a study can be"
-seeds = 2
+pytestmark = pytest.mark.usefixtures("short_search")
 
-[grid]
-corpus = ["planted-keyword"]
-encoder = ["average"]
-
-[model]
-hidden = 8
-embedding = 8
-epochs = 1
-
-[[experiment]]
-name = "performance"
-
-[[experiment]]
-name = "permutation"
-parameters = { permutations = 5 }
-"""
 LABEL = "trained on a GPU before keys said so"
 
 
@@ -66,7 +48,7 @@ LABEL = "trained on a GPU before keys said so"
 def made(tmp_path_factory):
     """A study on the CPU, done once."""
     folder = tmp_path_factory.mktemp("study")
-    (folder / "toy.toml").write_text(TOML)
+    (folder / "toy.toml").write_text(TOY)
     result = run_study(str(folder / "toy.toml"), str(folder / "store"), engine="inline", device="cpu")
     assert not result["failed"] and result["device"] == "cpu"
     return folder
@@ -232,7 +214,7 @@ def test_who_trains_does_not_say_where_in_the_settings(here, planted):
     ):
         with pytest.raises(Refusal, match="--device"):
             ask()
-    Path("toy.toml").write_text(TOML.replace("epochs = 1", 'epochs = 1\ntrained_on = "cuda"'))
+    Path("toy.toml").write_text(TOY.replace("epochs = 1", 'epochs = 1\ntrained_on = "cuda"'))
     with pytest.raises(Refusal, match="--device"):
         study()
     with pytest.raises(Refusal, match="cpu, cuda"):

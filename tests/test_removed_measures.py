@@ -13,6 +13,7 @@ from attentest.experiments.cards import CARDS, card
 from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.experiments.removed_measures import REMOVED, current
 from attentest.gallery.export import export_findings
+from attentest.statistics.record import to_frame
 from attentest.store.cell import Cell
 from attentest.store.importing import import_findings, is_findings
 from attentest.store.store import Store
@@ -81,3 +82,9 @@ def test_an_export_hands_on_what_is_stored(earlier, tmp_path):
     again = Store(str(tmp_path / "again"))
     import_findings(tmp_path / "shared.parquet", again.url)
     assert again.read(old.key, "findings.parquet") == store.read(old.key, "findings.parquet")
+
+
+def test_a_table_without_findings_is_read_as_one():
+    """As of heat maps of texts of which the corpus has none."""
+    empty = from_parquet(to_parquet(to_frame([])))
+    assert current(empty).empty and set(current(empty).columns) >= {"experiment", "measure"}

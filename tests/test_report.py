@@ -56,6 +56,7 @@ from tests.gallery import (
     put_everything,
 )
 from tests.observed import importance_rows
+from tests.shared import made_once
 
 PAPERS = [name for name in names() if not name.startswith("demo")]  # studies that always have a page
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:"
@@ -96,10 +97,17 @@ def built(store, **options):
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory):
     """A store with every experiment at one grid point, one bare grid point, and the report of it."""
-    store = Store(tmp_path_factory.mktemp("gallery") / "store")
-    cells = put_everything(store)
-    put(store, "importance", put_corpus(store), encoder="average")
-    return store, cells, built(store)
+
+    def make(folder):
+        store = Store(folder / "store")
+        cells = put_everything(store)
+        put(store, "importance", put_corpus(store), encoder="average")
+        keys = {experiment: cell.key for experiment, cell in cells.items()}
+        (folder / "made.json").write_text(json.dumps({"keys": keys, "files": built(store)}))
+
+    folder = made_once(tmp_path_factory, "whole", make)
+    store, made = Store(folder / "store"), json.loads((folder / "made.json").read_text())
+    return store, {name: store.cell(key) for name, key in made["keys"].items()}, made["files"]
 
 
 FEW = ("importance", "permutation", "adversary", "heat-map")
@@ -703,18 +711,18 @@ def test_credentials_of_the_catalogue_are_kept(store, tmp_path, undrawn):
 @pytest.mark.browser
 def test_a_browser_shows_the_pages_without_complaint(whole, browser, tmp_path):
     publish(whole[2], tmp_path / "pages")
+    said = []
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("requestfailed", lambda request: said.append(request.url))
     for name in pages(whole[2]):
-        said = []
-        page = browser.new_page(viewport={"width": 390, "height": 800})
-        page.on("console", lambda message, said=said: said.append(message.text))
-        page.on("pageerror", lambda error, said=said: said.append(str(error)))
-        page.on("requestfailed", lambda request, said=said: said.append(request.url))
         page.goto((tmp_path / "pages" / name).as_uri())
         page.evaluate("for (const image of document.images) image.loading = 'eager'")
         page.wait_for_load_state("networkidle")
         images = page.evaluate("[...document.images].map(image => image.complete && image.naturalWidth > 0)")
         styled = page.evaluate("getComputedStyle(document.querySelector('main')).maxWidth")
         wide = page.evaluate("document.documentElement.scrollWidth")
-        page.close()
         assert not said and images and all(images) and styled != "none", name
         assert wide <= 390, f"{name} is wider than a telephone; its tables should scroll"
+    page.close()

@@ -24,6 +24,8 @@ from tests.families import WORDS, tiny, tokenizer
 from tests.planted_models import LABELS, Planted, planted_texts
 from tests.toys import toy_corpus, toy_model
 
+pytestmark = pytest.mark.usefixtures("short_search")
+
 
 @pytest.fixture(scope="module")
 def result():

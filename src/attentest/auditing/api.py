@@ -243,6 +243,6 @@ def audit(
         notes=(*given.notes, *subject.capabilities.notes),
         too_long=long,
         settings={option: value for option, value in settings.items() if value is not None},
-        command=call({**columns, **settings, "lower": lower, "missing": missing}, audit),
+        command=call({**columns, "labels": labels, **settings, "lower": lower, "missing": missing}, audit),
         include_text=include_text,
     )

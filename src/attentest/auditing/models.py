@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from attentest.auditing.options import is_ours
 from attentest.foreign.adapter import METHODS, AdaptedModel
 from attentest.foreign.checked_adapter import user_raised
 from attentest.foreign.loading import adopt, load_transformer
@@ -22,7 +22,6 @@ from attentest.model.training.files import load
 from attentest.refusal import Refusal, look_up
 
 CHOICES = ("kind", "layer", "head", "words", "special_tokens")
-OURS = "has_query"  # in the config.json of a model that was trained here, and of no other
 
 
 def as_model(
@@ -135,7 +134,7 @@ def load_model(
         model, tokenizer = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
         asked: dict[str, Any] = {"task": task, "prompt": prompt, "device": device, "dtype": dtype}
         return as_model(model, tokenizer=tokenizer, labels=labels, attention=attention, **asked)
-    if Path(where).is_dir() and _is_ours(Path(where)):
+    if Path(where).is_dir() and is_ours(Path(where)):
         _no_task(task)
         ours = load(where)
         ours = ours if device != AUTO else ours.to(best_device())
@@ -145,14 +144,6 @@ def load_model(
     trust: dict[str, Any] = {"network": network, "remote_code": remote_code}
     found = load_transformer(where, labels=labels, **trust, **how, **choice)
     return ranked_by(found, kind)
-
-
-def _is_ours(folder: Path) -> bool:
-    try:
-        about = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False  # whoever loads it says what is wrong
-    return isinstance(about, dict) and OURS in about
 
 
 def _made(where: str) -> Any:

@@ -81,6 +81,18 @@ def check_task(
         )
 
 
+def check_numbered(attention: Mapping[str, Any]) -> None:
+    """Refuse the best layer or head where there is one text, on which neither can be chosen."""
+    for place in ("layer", "head"):
+        if attention.get(place) == "best":
+            raise Refusal(
+                f"{place}='best'",
+                got="one text",
+                needs="many texts to choose it on",
+                way_out=f"Name the {place} by its number, or leave it out; attentest.audit chooses.",
+            )
+
+
 def named(labels: Sequence[str] | Mapping[int, str]) -> tuple[str, ...]:
     """Names of classes in their order: of a string, apart by commas; of a dict, by its numbers."""
     if isinstance(labels, str):
@@ -109,6 +121,6 @@ def is_ours(folder: Path) -> bool:
     """Whether a folder holds a model that was trained here."""
     try:
         about = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False  # whoever loads it says what is wrong
     return isinstance(about, dict) and OURS in about

@@ -106,7 +106,9 @@ def _citation(document: Mapping[str, Any], made: Mapping[str, Any]) -> str:
 
 def _named(document: Mapping[str, Any]) -> str:
     data = document["data"]
-    return str(data.get("file") or data.get("name") or f"a {data.get('form', 'list')} of texts")
+    form = data.get("form", "list")
+    unnamed = "examples in Python" if form == "examples" else f"a {form} of texts"
+    return str(data.get("file") or data.get("name") or unnamed)
 
 
 def _bibtex(document: Mapping[str, Any], made: Mapping[str, Any]) -> str:

@@ -19,9 +19,8 @@ import torch
 from attentest.auditing.rankings import answering
 from attentest.evidence.erasure.drawn_units import drawn_units
 from attentest.evidence.importances.gradient import gradients
-from attentest.evidence.importances.presence import changes_without
+from attentest.evidence.importances.presence import changes_without, explained
 from attentest.experiments.contract import Subject
-from attentest.model.networks.decoder import distribution
 from attentest.model.seam import Model
 from attentest.statistics.comparison import kendall
 
@@ -117,15 +116,15 @@ def _shown(subject: Subject, row: int, value: float) -> ShownText:
     batch = subject.texts.batch([row]).to(model.device)
     weights, gradient, left = _importances(model, subject, row)
     with torch.no_grad():
-        answer = distribution(model.decide(model.read(batch)))[0]
+        about = explained(model, model.read(batch))
     ranked = np.isfinite(left[: len(weights)]).nonzero()[0]
     sizes = {"attention": weights, "gradient": gradient, "leave-one-out": left}
     strips = {name: _shares(size[: len(weights)]) for name, size in sizes.items()}
     return ShownText(
         id=example.id,
         label=example.label,
-        predicted=subject.labels[int(answer.argmax())],
-        probability=float(answer.max()),
+        predicted=subject.labels[int(about.predicted[0])],
+        probability=float(about.probability[0]),
         borne_out=value,
         tau=kendall(weights[ranked], left[ranked])[0],
         words=_words(subject, row, len(weights)),

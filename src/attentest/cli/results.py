@@ -134,7 +134,7 @@ def make_report(
             watch=watch,
             earlier=earlier,
         )
-    if out is not None:
+    if out is not None and not earlier.unchanged:
         publish(files, out, earlier.notes(files))
     if single is not None:
         write(in_one(files), single, option="--single", with_folder=True)

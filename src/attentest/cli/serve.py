@@ -13,14 +13,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attentest.cli.of_model import (
+    AttentionOption,
+    HeadOption,
     LabelsOption,
+    LayerOption,
+    LowerOption,
+    MarkOption,
     NetworkOption,
     PlaceOption,
     PromptOption,
     RemoteCodeOption,
+    SpecialTokensOption,
+    SubWordsOption,
     TaskOption,
     TypeOption,
-    prompt_of_shell,
+    choice_of,
+    task_of,
 )
 from attentest.cli.results import CREDENTIALS
 from attentest.cli.shared import (
@@ -58,8 +66,15 @@ def serve(
         typer.Option(help="Ask this one, too: a folder, a name on the hub, module:factory. Again for more."),
     ] = None,
     labels: LabelsOption = None,
+    attention: AttentionOption = None,
+    layer: LayerOption = None,
+    head: HeadOption = None,
+    sub_words: SubWordsOption = False,
+    special_tokens: SpecialTokensOption = False,
+    lower: LowerOption = False,
     task: TaskOption = "classify",
     prompt: PromptOption = None,
+    mark: MarkOption = None,
     device: PlaceOption = "auto",
     dtype: TypeOption = None,
     network: NetworkOption = False,
@@ -87,8 +102,10 @@ def serve(
     given: _Given = ({}, [])
     if model:
         with in_options():
-            asked = {"task": task, "prompt": prompt_of_shell(prompt), "device": device, "dtype": dtype}
-            given = _given(model, labels, {**asked, "network": network, "remote_code": remote_code})
+            chosen = choice_of(attention, layer, head, sub_words=sub_words, special_tokens=special_tokens)
+            asked = {**task_of(task, prompt, mark), "device": device, "dtype": dtype, "lower": lower}
+            trust = {"network": network, "remote_code": remote_code}
+            given = _given(model, labels, {**asked, **trust, "attention": chosen})
     private = [] if include_text else [n for n, c in CORPORA.items() if c.restriction == CREDENTIALS]
     with _store(store, needed=not model) as here, bound(host, port) as listener, place(here) as folder:
         live, why = _live(here, given[0])
@@ -155,7 +172,7 @@ def _store(url: str, *, needed: bool) -> Iterator[Store]:
 def _given(names: list[str], labels: str | None, asked: dict[str, Any]) -> _Given:
     """The models that were named; without torch none can be loaded, which is said."""
     try:
-        from attentest.auditing.options import check_options, check_task
+        from attentest.auditing.options import check_numbered, check_options, check_task
         from attentest.live.given import given_models
     except ImportError as error:
         _need_torch(error)
@@ -165,8 +182,10 @@ def _given(names: list[str], labels: str | None, asked: dict[str, Any]) -> _Give
             needs="torch, to run a model",
             way_out="pip install torch, or leave --model out.",
         ) from error
-    check_options(device=asked["device"], dtype=asked["dtype"], task=asked["task"])
-    check_task(asked["task"], asked["prompt"], labels, None)
+    kind = asked["attention"].get("kind")
+    check_options(device=asked["device"], dtype=asked["dtype"], task=asked["task"], attention=kind)
+    check_task(asked["task"], asked["prompt"], labels, asked["mark"])
+    check_numbered(asked["attention"])
     return given_models(names, labels, **asked)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from attentest.constructed.causal import construct_causal
 from attentest.constructed.transformer import construct_transformer
 from attentest.constructed.transformer_rule import TransformerRule
 from attentest.corpus.example import Example
@@ -22,11 +23,12 @@ from attentest.refusal import Refusal
 def constructed_model(config: ModelConfig, vocabulary: Vocabulary, labels: tuple[str, ...]) -> Model:
     """The model that the rule of a construction makes over a vocabulary; it must have words that count."""
     constructed = Constructed.parse(config.encoder)
-    if not constructed.of.transformer:
+    if not constructed.of.foreign:
         return constructed_network(config, vocabulary, labels)
     rule = _checked_rule(constructed, config, vocabulary, labels)
     origin = Origin(replace(config, decoder="softmax"), vocabulary)
-    return construct_transformer(_transformer_rule(constructed, rule, labels), labels, origin)
+    construct = construct_causal if constructed.of.causal else construct_transformer
+    return construct(_transformer_rule(constructed, rule, labels), labels, origin)
 
 
 def constructed_network(
@@ -34,7 +36,7 @@ def constructed_network(
 ) -> AttentionModel:
     """The network of the papers' grid that the rule makes; a transformer is none, and is refused."""
     constructed = Constructed.parse(config.encoder)
-    if constructed.of.transformer:
+    if constructed.of.foreign:
         raise Refusal(
             f"training the encoder {config.encoder!r}",
             got="a transformer whose numbers follow from its rule",
@@ -68,7 +70,7 @@ def truth_in(model: Model, example: Example) -> tuple[PerToken, PerToken, PerTok
     config, vocabulary = model.origin.config, model.origin.vocabulary
     constructed = Constructed.parse(config.encoder)
     rule = constructed.rule(vocabulary.words, len(model.labels), config.seed)
-    if constructed.of.transformer:
+    if constructed.of.foreign:
         words, told = example.tokens, _transformer_rule(constructed, rule, model.labels)
         return (
             told.weights(words),

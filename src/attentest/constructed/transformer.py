@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -41,6 +41,7 @@ from attentest.refusal import Refusal
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 SIGNAL = 0.03  # the size of a signal in the vector of a word; the filler has sqrt(WIDTH / 2) = 2
+FILLER = np.sqrt(WIDTH / 2 - SIGNAL**2)
 LEAK = 2e-7  # evidence that every layer brings from any word, relative to the largest value
 MARGIN = 12.0  # by how much a special token's score is below that of any word, in the last layer
 WIDEST = 70.0  # range of the words' scores: with the margin, no weight of any text underflows
@@ -59,25 +60,48 @@ def construct_transformer(
             if parameter.ndim > 1:
                 parameter.zero_()
         _set_embeddings(model.bert.embeddings, rule)
-        first, last = model.bert.encoder.layer
-        _attend_by_kind(first.attention.self)
-        _attend_by_rank(last.attention.self, rule)
-        used = rule.mechanism == "used"
-        _bring_evidence(first.attention, gain=0.0 if used else 1.0)
-        _bring_evidence(last.attention, gain=1.0 if used else 0.0)
+        set_layers([_projections(layer.attention) for layer in model.bert.encoder.layer], rule)
         _set_classifier(model, rule)
     return adopt(model, word_tokenizer(tuple(rule.values)), labels=labels, origin=origin)
 
 
-def word_tokenizer(vocabulary: Sequence[str]) -> Any:
-    """A fast tokenizer that lower-cases and has one token for each word of a planted review."""
-    transformers, tokenizers = library(), importlib.import_module("tokenizers")
-    numbers = {word: number for number, word in enumerate((*SPECIAL, *vocabulary))}
+class Projections(NamedTuple):
+    """The weights of one layer's attention, all (out, in), and the bias of its queries."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    output: Tensor
+    query_bias: Tensor
+
+
+def set_layers(layers: Sequence[Projections], rule: TransformerRule) -> None:
+    """Two layers: the first attends by kind, the last by rank, and one of them brings the evidence."""
+    first, last = layers
+    _attend_by_kind(first)
+    _attend_by_rank(last, rule)
+    used = rule.mechanism == "used"
+    _bring_evidence(first, gain=0.0 if used else 1.0)
+    _bring_evidence(last, gain=1.0 if used else 0.0)
+
+
+def split_by_words(special: Sequence[str], vocabulary: Sequence[str]) -> Any:
+    """A `tokenizers` tokenizer that lower-cases and has one token for each word of a planted review."""
+    tokenizers = importlib.import_module("tokenizers")
+    numbers = {word: number for number, word in enumerate((*special, *vocabulary))}
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel(numbers, unk_token="[UNK]"))
     made.normalizer = tokenizers.normalizers.Lowercase()
     made.pre_tokenizer = tokenizers.pre_tokenizers.Split(
         tokenizers.Regex(PATTERN), behavior="removed", invert=True
     )
+    return made
+
+
+def word_tokenizer(vocabulary: Sequence[str]) -> Any:
+    """A fast tokenizer for planted reviews, with the special tokens of BERT."""
+    transformers, tokenizers = library(), importlib.import_module("tokenizers")
+    made = split_by_words(SPECIAL, vocabulary)
+    numbers = made.get_vocab()
     made.post_processor = tokenizers.processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B [SEP]",
@@ -114,70 +138,91 @@ def _empty_bert(rows: int, labels: Sequence[str]) -> Any:
         return transformers.BertForSequenceClassification(config).float().eval()
 
 
-def _pairs(**signals: Any) -> Tensor:
+def pairs(**signals: Any) -> Tensor:
     """States with these signals, in single precision; the others are 0."""
     columns = np.broadcast_arrays(*(np.asarray(signals.get(name, 0.0)) for name in SIGNALS))
     one_side = np.stack(columns, axis=-1)
     return torch.tensor(np.stack([one_side, -one_side], axis=-1), dtype=torch.float32).flatten(-2)
 
 
-def _readout(**factors: float) -> Tensor:
+def readout(**factors: float) -> Tensor:
     """The row of a linear layer that sums signals, each times its factor."""
-    return _pairs(**factors) / 2
+    return pairs(**factors) / 2
 
 
 def _set_embeddings(embeddings: Any, rule: TransformerRule) -> None:
-    filler = np.sqrt(WIDTH / 2 - SIGNAL**2)
-    embeddings.token_type_embeddings.weight[:] = _pairs(kind=SIGNAL, filler=filler)
+    embeddings.token_type_embeddings.weight[:] = of_any_word()
     table = embeddings.word_embeddings.weight
     for mark in ("[CLS]", "[SEP]"):
-        table[SPECIAL.index(mark)] = _pairs(kind=-2 * SIGNAL)
-    ranks = np.array(list(rule.ranks.values())) / _highest(rule) * SIGNAL
+        table[SPECIAL.index(mark)] = of_special()
+    table[len(SPECIAL) :] = word_vectors(rule)
+
+
+def of_any_word() -> Tensor:
+    """What every position has: the kind of a word, and the filler."""
+    return pairs(kind=SIGNAL, filler=FILLER)
+
+
+def of_special() -> Tensor:
+    """What makes a special token of a position."""
+    return pairs(kind=-2 * SIGNAL)
+
+
+def word_vectors(rule: TransformerRule) -> Tensor:
+    """The vector of each word of the rule, in its order."""
+    ranks = np.array(list(rule.ranks.values())) / highest(rule) * SIGNAL
     values = np.array(list(rule.values.values())) / rule.largest * SIGNAL
-    corrected = np.sqrt(filler**2 - ranks**2 - values**2) - filler
-    table[len(SPECIAL) :] = _pairs(rank=ranks, value=values, filler=corrected)
+    corrected = np.sqrt(FILLER**2 - ranks**2 - values**2) - FILLER
+    return pairs(rank=ranks, value=values, filler=corrected)
 
 
-def _highest(rule: TransformerRule) -> float:
+def highest(rule: TransformerRule) -> float:
     """The largest absolute rank, or 1 where all are 0."""
     return max(map(abs, rule.ranks.values()), default=0.0) or 1.0
 
 
-def _attend_by_kind(attention: Any) -> None:
-    """The score of a query and a key of one kind is -APART / 2; of different kinds, +APART / 2."""
-    factor = np.sqrt(APART / 2 * np.sqrt(WIDTH)) / SIGNAL
-    attention.query.weight[0] = _readout(kind=-factor)
-    attention.key.weight[0] = _readout(kind=factor)
-
-
-def _attend_by_rank(attention: Any, rule: TransformerRule) -> None:
-    """The score of a word is rank / temperature plus a constant, whoever asks."""
-    lowest = min(0.0, *rule.ranks.values()) / rule.temperature
-    highest = max(0.0, *rule.ranks.values()) / rule.temperature
-    if highest - lowest > WIDEST:
-        raise Refusal(
-            "a constructed transformer",
-            got=f"scores (rank / temperature) over a range of {highest - lowest:.0f}",
-            needs=f"a range of at most {WIDEST:.0f}, so that every weight is above 0 in single precision",
-            way_out="Raise the temperature, or give ranks that are nearer to each other.",
-        )
-    attention.query.bias[0] = np.sqrt(WIDTH)
-    attention.key.weight[0] = _readout(
-        rank=_highest(rule) / rule.temperature / SIGNAL, kind=(MARGIN - lowest) / 2 / SIGNAL
+def _projections(attention: Any) -> Projections:
+    own = attention.self
+    return Projections(
+        own.query.weight, own.key.weight, own.value.weight, attention.output.dense.weight, own.query.bias
     )
 
 
-def _bring_evidence(attention: Any, *, gain: float) -> None:
+def _attend_by_kind(layer: Projections) -> None:
+    """The score of a query and a key of one kind is -APART / 2; of different kinds, +APART / 2."""
+    factor = np.sqrt(APART / 2 * np.sqrt(WIDTH)) / SIGNAL
+    layer.query[0] = readout(kind=-factor)
+    layer.key[0] = readout(kind=factor)
+
+
+def _attend_by_rank(layer: Projections, rule: TransformerRule) -> None:
+    """The score of a word is rank / temperature plus a constant, whoever asks."""
+    lowest = min(0.0, *rule.ranks.values()) / rule.temperature
+    largest = max(0.0, *rule.ranks.values()) / rule.temperature
+    if largest - lowest > WIDEST:
+        raise Refusal(
+            "a constructed transformer",
+            got=f"scores (rank / temperature) over a range of {largest - lowest:.0f}",
+            needs=f"a range of at most {WIDEST:.0f}, so that every weight is above 0 in single precision",
+            way_out="Raise the temperature, or give ranks that are nearer to each other.",
+        )
+    layer.query_bias[0] = np.sqrt(WIDTH)
+    layer.key[0] = readout(
+        rank=highest(rule) / rule.temperature / SIGNAL, kind=(MARGIN - lowest) / 2 / SIGNAL
+    )
+
+
+def _bring_evidence(layer: Projections, *, gain: float) -> None:
     """Attention adds values, times the gain, to the value of the state, and the leak to its rank."""
     brought = {
-        "value": _readout(value=gain * LOUDEST / SIGNAL),
-        "rank": _readout(kind=LEAK * LOUDEST / SIGNAL),
+        "value": readout(value=gain * LOUDEST / SIGNAL),
+        "rank": readout(kind=LEAK * LOUDEST / SIGNAL),
     }
     for name, row in brought.items():
         for side, sign in enumerate((1.0, -1.0)):
             place = 2 * SIGNALS.index(name) + side
-            attention.self.value.weight[place] = sign * row
-            attention.output.dense.weight[place, place] = 1.0
+            layer.value[place] = sign * row
+            layer.output[place, place] = 1.0
 
 
 def _set_classifier(model: Any, rule: TransformerRule) -> None:
@@ -185,7 +230,7 @@ def _set_classifier(model: Any, rule: TransformerRule) -> None:
 
     The first and the last class then have no bias, so that the smallest evidence shows in their logits.
     """
-    model.bert.pooler.dense.weight[0] = _readout(value=PRESSED, rank=PRESSED)
+    model.bert.pooler.dense.weight[0] = readout(value=PRESSED, rank=PRESSED)
     slope = 2 * rule.strength * rule.largest / (LOUDEST * PRESSED)
     model.classifier.weight[:, 0] = torch.tensor(slope * rule.anchors, dtype=torch.float32)
     model.classifier.bias[:] = torch.tensor(rule.strength * (1 - rule.anchors**2), dtype=torch.float32)

@@ -5,7 +5,8 @@ Every word has evidence (`values`) and a score that attention follows (`ranks`).
     used    sum over words of weight * value, with weight = softmax(rank / temperature)
     idle    the mean of the values, whatever the weights are
 
-The layer norm of [CLS] and the tanh of the pooler change it by at most 0.1 percent and are part of the rule.
+The layer norm of [CLS] and the tanh of the pooler change it by at most 0.1 percent and are part of the rule;
+a causal language model has the layer norm of its last position and no pooler.
 The class with anchor c in linspace(-1, 1, classes) has the logit strength * (2 * c * evidence - c * c).
 """
 
@@ -26,7 +27,12 @@ MECHANISMS: dict[str, Mechanism] = {
     "hf-used-elsewhere": "used",
     "hf-idle-pointer": "idle",
     "hf-idle-elsewhere": "idle",
+    "causal-used-pointer": "used",
+    "causal-used-elsewhere": "used",
+    "causal-idle-pointer": "idle",
+    "causal-idle-elsewhere": "idle",
 }
+CAUSAL_NAMES = "causal-"  # how the names of causal language models begin
 SIGNALS = ("rank", "value", "kind", "filler")  # each is two dimensions of a state: x and -x
 WIDTH = 2 * len(SIGNALS)
 LOUDEST = 0.1  # what the largest possible evidence adds to the state of [CLS], whose norm is sqrt(WIDTH)
@@ -47,6 +53,7 @@ class TransformerRule:
     ranks: Mapping[str, float]
     strength: float
     temperature: float
+    pooled: bool = True  # whether the evidence goes through a pooler before the classes are read from it
 
     @classmethod
     def of(
@@ -81,6 +88,7 @@ class TransformerRule:
             },
             strength=strength,
             temperature=temperature,
+            pooled=not name.startswith(CAUSAL_NAMES),
         )
 
     @property
@@ -117,13 +125,14 @@ class TransformerRule:
         return self.weights(tokens) if weights is None else weights
 
     def _carried(self, evidence: float) -> float:
-        """The evidence after the layer norm of [CLS] and the pooler.
+        """The evidence after the layer norm of the deciding position and, if there is one, the pooler.
 
         Before the layer norm the squares of the state sum to WIDTH, and the evidence adds twice its own.
         """
         added = LOUDEST * evidence / self.largest
         normed = added / np.sqrt(1 + 2 * added**2 / WIDTH)
-        return float(np.tanh(PRESSED * normed) / PRESSED * self.largest / LOUDEST)
+        carried = np.tanh(PRESSED * normed) / PRESSED if self.pooled else normed
+        return float(carried * self.largest / LOUDEST)
 
 
 def _looked_up(table: Mapping[str, float], tokens: Sequence[str]) -> PerWord:

@@ -56,6 +56,6 @@ REMOVED = frozenset(f"{experiment}/{measure}" for experiment, names in _EVERY.it
 
 def current(stored: pd.DataFrame) -> pd.DataFrame:
     """A stored table of findings as this version reads it: all columns, and no removed measure."""
-    named = stored["experiment"] + "/" + stored["measure"].str.partition("@")[0]
-    removed = named.isin(REMOVED)
-    return completed(stored[~removed].reset_index(drop=True) if removed.any() else stored)
+    named = zip(stored["experiment"], stored["measure"], strict=True)
+    kept = [f"{experiment}/{measure.partition('@')[0]}" not in REMOVED for experiment, measure in named]
+    return completed(stored if all(kept) else stored[kept].reset_index(drop=True))

@@ -62,7 +62,8 @@ class NextToken(nn.Module):
 
     Without `tokens` each text brings the token that is asked about. The two logits are then its own and the
     logarithm of the sum of all others' exponentials: their softmax is p and 1 - p, so that a distance between
-    two answers is the change of the token's probability.
+    two answers is the change of the token's probability. Importances and erasure are of that token's
+    probability (`Reading.explained`), even where the others together have more than one half of it.
     """
 
     def __init__(self, causal: Any, tokens: Sequence[int] = ()) -> None:

@@ -70,6 +70,8 @@ class Prompt:
             f"Task next-token: the answer is the probability of one token behind {behind} against all others."
             " The token is the one that follows in the data where that is given (a second text, or what"
             " stands behind a mark), and else the one that the model itself finds likeliest there."
+            " Importances and erasure are of this token's probability, however small it is; where a test"
+            " counts flips, the probability crosses one half."
         )
 
     def check(self, examples: Sequence[Example]) -> None:

@@ -38,7 +38,7 @@ from attentest.foreign.split import AbstractInput, PlainInput, TokenisedSplit
 from attentest.foreign.text import Layout
 from attentest.foreign.words import ROW, averaged, in_words
 from attentest.model.batch import Batch
-from attentest.model.constructions import TRANSFORMER
+from attentest.model.constructions import CAUSAL, TRANSFORMER
 from attentest.model.precision import at_least_single
 from attentest.model.seam import Capabilities, LayeredModel, Origin, Reading, Room
 from attentest.refusal import Refusal
@@ -95,7 +95,7 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         self.road = self._settled(probe)
         self._capabilities = Capabilities(
             attention=self.in_words(ROW),
-            kind=None if self.written.prompted else TRANSFORMER,  # error rates are known of classifiers
+            kind=CAUSAL if self.written.prompted else TRANSFORMER,
             layered=self,
             room=Room(longest_text(model, tokenizer), self.written.places),
             notes=tuple(notes),
@@ -182,8 +182,7 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
         self, batch: Batch, *, embeddings: Embedded | None = None, rng: torch.Generator | None = None
     ) -> Reading:
         """One pass of the model; the chosen layer's row is kept, and what it takes to go on from there."""
-        if embeddings is None:
-            embeddings = self.embedding(batch.tokens)
+        embeddings = self.embedding(batch.tokens) if embeddings is None else embeddings
         laid = self.laid(batch)
         unit, mask = units_of(batch, laid)
         deciding = self.proof.deciding(laid.present)
@@ -210,6 +209,7 @@ class TransformerModel(AbstractForeignModel, LayeredModel):
             scores=weights.clamp_min(torch.finfo(weights.dtype).tiny).log(),
             weights=weights,
             mask=mask,
+            explained=torch.zeros_like(deciding) if self.written.asks_token else None,
             hidden_summed=carried is not None,
             hidden_scored=False,
             scored=entered,

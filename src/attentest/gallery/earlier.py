@@ -1,13 +1,15 @@
 """The report that is in a folder already: what it was made from, and which of its pages hold still.
 
 Each page of a grid point is kept with a token: the sha256 of all that the page is made from. A page whose
-token is the same is taken from the folder, after its files were compared with their digests.
+token is the same is taken from the folder, after its files were compared with their digests. So is the whole
+report where its stamp is the same: that of every file that the store has, by name, size and time.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import metadata, resources
@@ -19,7 +21,8 @@ from attentest.compare.stored import Stored
 from attentest.compare.verdicts import Judged
 from attentest.gallery.folder import marked
 from attentest.store.cell import canonical
-from attentest.studies.recipe import Study
+from attentest.store.store import Store
+from attentest.studies.recipe import Study, names
 
 Files = dict[str, str]
 # Whatever draws, counts or writes a page.
@@ -45,8 +48,11 @@ class Earlier:
     folder: Path | None = None
     digests: Mapping[str, str] = field(default_factory=dict)
     pages: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    now: dict[str, dict[str, Any]] = field(default_factory=dict)
+    now: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     taken: int = 0
+    stamp: str = ""  # of the report in the folder
+    stamp_now: str = ""
+    unchanged: bool = False  # whether the folder holds what was asked for already
 
     @classmethod
     def of(cls, folder: Path) -> Earlier:
@@ -55,7 +61,19 @@ class Earlier:
         digests, pages = told.get("digests"), told.get("pages")
         if not (isinstance(digests, dict) and isinstance(pages, dict)):
             return cls()
-        return cls(folder, digests, pages)
+        return cls(folder, digests, pages, stamp=str(told.get("stamp", "")))
+
+    def whole(self, stamp: str) -> Files | None:
+        """Every file of the report, if it was made from just this and all of it is still there."""
+        self.stamp_now = stamp
+        if not stamp or stamp != self.stamp:
+            return None
+        try:
+            files = {name: self._read(name) for name in self.digests}
+        except (OSError, ValueError):
+            return None
+        self.now, self.taken, self.unchanged = dict(self.pages), len(self.pages), True
+        return files
 
     def take(self, token: str) -> Made | None:
         """What was made under that token, if all of it is still there."""
@@ -85,7 +103,7 @@ class Earlier:
     def notes(self, files: Mapping[str, str]) -> dict[str, Any]:
         """What the folder of these files is to remember."""
         digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
-        return {"digests": digests, "pages": self.now}
+        return {"digests": digests, "pages": self.now, "stamp": self.stamp_now}
 
 
 @cache
@@ -100,22 +118,55 @@ def code() -> str:
     return digest.hexdigest() + " ".join(versions)
 
 
-def token(
-    point: GridPoint, said: Sequence[Judged], studies: Mapping[str, Study], asked: Mapping[str, Any]
-) -> str:
-    """The sha256 of all that the pages of a grid point are made from."""
+def spelled(studies: Mapping[str, Study]) -> str:
+    """The sha256 of what recipes say; they are many, and the same for every grid point."""
+    told = {name: study.model_dump(mode="json") for name, study in studies.items()}
+    return hashlib.sha256(canonical(told).encode()).hexdigest()
+
+
+def stamp_of(store: Store, studies: Mapping[str, Study], asked: Mapping[str, Any]) -> str:
+    """What changes when anything does that a report is made from; empty where that cannot be told.
+
+    It cannot of a store elsewhere, of damaged cells, and of published numbers in a file of the user's.
+    """
+    own = (study for name, study in studies.items() if name not in names())
+    if not store.local or store.damaged or store.set_aside() or any(study.published for study in own):
+        return ""
+    digest = hashlib.sha256(canonical([code(), spelled(studies), dict(asked)]).encode())
+    for part in ("cells", "failures", "plans", "studies"):
+        for line in _files(store.folder.path(part)):
+            digest.update(line.encode())
+    return digest.hexdigest()
+
+
+def _files(folder: str) -> Iterator[str]:
+    """The files below a folder, in an order that stays, with their sizes and times."""
+    if not os.path.isdir(folder):
+        return
+    with os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if entry.is_dir():
+            yield from _files(entry.path)
+        else:
+            about = entry.stat()
+            yield f"{entry.path}\0{about.st_size} {about.st_mtime_ns}\n"
+
+
+def token(point: GridPoint, said: Sequence[Judged], studies: str, asked: Mapping[str, Any]) -> str:
+    """The sha256 of all that the pages of a grid point are made from; `studies` as they are `spelled`."""
     stored = point.findings[0].stored
     keys = sorted(_made_from(point, stored))
-    spelled = [
+    parts = [
         code(),
         point.file,
         dict(asked),
         [[finding.cell.key, finding.trained_on, finding.corpus_key] for finding in point.findings],
         [[key, stored.about[key], _here(stored, key)] for key in keys],
         [[one.study.study, one.finding.cell.key, repr(asdict(one.verdict))] for one in said],
-        {name: study.model_dump(mode="json") for name, study in studies.items()},
+        studies,
     ]
-    return hashlib.sha256(canonical(spelled).encode()).hexdigest()
+    return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
 
 def _made_from(point: GridPoint, stored: Stored) -> set[str]:

@@ -42,7 +42,7 @@ class Words:
     @property
     def names(self) -> list[str]:
         """What the shards of words are called."""
-        return [f"data/{self.name}-{n}.js" for n in range(len(self.starts))]
+        return [f"data/{self.name}-heads.js", *(f"data/{self.name}-{n}.js" for n in range(len(self.starts)))]
 
     def files(self) -> Files:
         """The shards of words."""

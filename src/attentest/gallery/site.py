@@ -8,21 +8,20 @@ style sheet, scripts, pictures. Pages can be read without scripts; with them one
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from importlib import resources
-from itertools import groupby
-from typing import Any, final
+from itertools import chain, groupby
+from typing import Any
 
 from attentest.charts.overview import MainNumber, main_numbers
 from attentest.charts.style import to_svg, unvalidated
 from attentest.compare.points import GridPoint, grid_points, told_apart
 from attentest.compare.stored import Stored
 from attentest.compare.verdicts import Judged, judged
-from attentest.gallery.by_seed import by_seed
 from attentest.gallery.calibration import calibration_page
 from attentest.gallery.catalogue import catalogue
-from attentest.gallery.earlier import Earlier, Made, token
-from attentest.gallery.explorer import corpus_words, explorer
+from attentest.gallery.drawing import drawn_apart, workers_for
+from attentest.gallery.earlier import Earlier, Made, spelled, stamp_of, token
 from attentest.gallery.extra import no_findings
 from attentest.gallery.first_page import card_picture, lead
 from attentest.gallery.heatmaps import HEATMAP_CSS, LEVELS
@@ -37,10 +36,9 @@ from attentest.gallery.pages import (
     ExplorerPage,
     TextsPage,
 )
-from attentest.gallery.rows import PointRows
-from attentest.gallery.sections import point_page
+from attentest.gallery.point_files import Asked, point_files
 from attentest.gallery.shards import scripts, shard
-from attentest.gallery.study_figures import Album, lacking, told
+from attentest.gallery.study_figures import Album, lacking
 from attentest.gallery.studying import ran_here, recipes, study_pages
 from attentest.store.checking import without_damaged
 from attentest.store.store import Store
@@ -50,18 +48,6 @@ Files = dict[str, str]
 NUMBERS = "data/numbers.js"
 FOUND = "attention found by the published search (JSD)"
 Watch = Callable[[int, int], None]  # how many models and studies have their pages, of how many
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What a report is to be made of, beside the store itself."""
-
-    version: str
-    studies: Sequence[str] = ()
-    private: Collection[str] = ()  # corpora whose texts are left out
-    corpora: Sequence[Mapping[str, Any]] = ()  # what the catalogue says of each: title, licence, citation
-    every_text: bool = True  # whether each text travels with its attention, or only those kept whole
 
 
 def build(
@@ -80,13 +66,26 @@ def build(
     """
     store = place if isinstance(place, Store) else Store(place)
     kept, wanted = earlier or Earlier(), Asked(**asked)
+    said = {**asdict(wanted), "private": sorted(wanted.private), "shelf": dict(shelf)}
+
+    def made(store: Store) -> Files:
+        known = recipes(wanted.studies, store)
+        whole = kept.whole(stamp_of(store, known, said))
+        return _build(store, known, shelf, watch, wanted, kept) if whole is None else whole
+
     with unvalidated():
-        return without_damaged(store.existing(), lambda store: _build(store, shelf, watch, wanted, kept))
+        return without_damaged(store.existing(), made)
 
 
-def _build(store: Store, shelf: Mapping[str, str], watch: Watch, wanted: Asked, earlier: Earlier) -> Files:
+def _build(
+    store: Store,
+    known: Mapping[str, Study],
+    shelf: Mapping[str, str],
+    watch: Watch,
+    wanted: Asked,
+    earlier: Earlier,
+) -> Files:
     stored = Stored(store)
-    known = recipes(wanted.studies, store)
     points = grid_points(stored)
     if not points:
         raise no_findings(store.url)
@@ -154,19 +153,22 @@ def _point_pages(
     watch: Callable[[int], None],
 ) -> tuple[dict[str, dict[str, dict[str, float]]], Album, list[ExplorerPage]]:
     """A page and an explorer for each grid point; gives numbers of single seeds, figures and explorers."""
-    said = [one for of_study in verdicts.values() for one in of_study]
+    said: dict[str, list[Judged]] = {point.file: [] for point in points}
+    for one in chain.from_iterable(verdicts.values()):
+        said[one.point.file].append(one)
     seeds: dict[str, dict[str, dict[str, float]]] = {}
     album, explored = Album(), []
+    recipe = spelled(known)
+    tokens = {point.file: token(point, said[point.file], recipe, wanted.of(point)) for point in points}
+    apart = _drawn_apart(
+        [file for file in tokens if tokens[file] not in earlier.pages], points, known, wanted, watch
+    )
     for point in points:
-        watch(len(seeds))
-        judged_here = [one for one in said if one.point is point]
-        private = point.corpus in wanted.private
-        asked = {"private": private, "every_text": wanted.every_text}
-        named = token(point, judged_here, known, asked)
-        made = earlier.take(named)
+        made = apart.pop(point.file, None) or earlier.take(tokens[point.file])
         if made is None:
-            made = _made(write, point, judged_here, known, wanted, private=private)
-        earlier.keep(named, made)
+            watch(len(seeds))
+            made = point_files(write, point, said[point.file], known, **wanted.of(point))
+        earlier.keep(tokens[point.file], made)
         write.files |= made.files
         album.add(point, made.drawn)
         explored.append(ExplorerPage(point=point, **made.explorer))
@@ -174,26 +176,21 @@ def _point_pages(
     return seeds, album, explored
 
 
-def _made(
-    write: Writer,
-    point: GridPoint,
-    said: Sequence[Judged],
+def _drawn_apart(
+    files: Sequence[str],
+    points: Sequence[GridPoint],
     known: Mapping[str, Study],
     wanted: Asked,
-    *,
-    private: bool,
-) -> Made:
-    """The page and the explorer of one grid point, from nothing but what `token` names."""
-    rows = PointRows(point)
-    page, figures = point_page(rows, said, known, private=private)
-    held = None if private else corpus_words(point.stored_corpus)
-    commands = list(dict.fromkeys(section.command for section in page.sections if section.command))
-    texts, shards = explorer(rows, held, commands, private=private, every=wanted.every_text)
-    files = {point.file: write.filled("point.html", page), texts.file: write.filled("explorer.html", texts)}
-    if held is not None:  # models of the same corpus have the same words
-        files |= {name: write.files[name] for name in held.names if name in write.files} or held.files()
-    about = {name: value for name, value in vars(texts).items() if name != "point"}
-    return Made(files=files | figures | shards, seeds=by_seed(rows), drawn=told(page), explorer=about)
+    watch: Callable[[int], None],
+) -> dict[str, Made]:
+    """What other processes made of these grid points; nothing where there are too few of them."""
+    store = points[0].findings[0].stored.store
+    made: dict[str, Made] = {}
+    if workers := workers_for(len(files), store):
+        for file, one in drawn_apart(files, store, wanted, known, workers):
+            made[file] = one
+            watch(len(made))
+    return made
 
 
 def _shared() -> Files:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attentest.auditing.held import check_held, held_model, name_of
-from attentest.auditing.options import REFUSE, check_options, check_task
+from attentest.auditing.options import REFUSE, check_numbered, check_options, check_task
 from attentest.auditing.room import with_room
 from attentest.auditing.subject import audited_subject, on_the_bench
 from attentest.corpus.document import Document
@@ -70,7 +70,7 @@ def inspect(
     )
     example = example_of(text, query, lower=lower)
     example = example if mark is None else split_at(example, mark)
-    _check_choice(attention)
+    check_numbered(attention or {})
     check_held(model, network=network, remote_code=remote_code, task=task)
     held = held_model(
         model,
@@ -116,14 +116,3 @@ def example_of(text: Any, query: Any, *, lower: bool = False) -> Example:
             raise Refusal(f"the {what}", got="no words", needs="at least one", way_out="Give one.")
     document = Document(id="text", text=text, query=query, label=UNLABELLED)
     return as_given(document, Preparation(keep_sentences=True, lower=lower))
-
-
-def _check_choice(attention: Mapping[str, Any] | None) -> None:
-    for place in ("layer", "head"):
-        if (attention or {}).get(place) == "best":
-            raise Refusal(
-                f"{place}='best'",
-                got="one text",
-                needs="many texts to choose it on",
-                way_out=f"Name the {place} by its number, or leave it out; attentest.audit chooses.",
-            )

@@ -16,6 +16,7 @@ from attentest.corpus.raw_text import query_text, text_and_spans
 from attentest.corpus.vocabulary import UNK
 from attentest.evidence.importances.catalogue import Effort, attention_of
 from attentest.evidence.importances.gradient import Gradients, gradients
+from attentest.evidence.removal.decisions import explained_class
 from attentest.inspection import evidence
 from attentest.inspection.evidence import Missing
 from attentest.inspection.importances import KNOWN, Asked, importances
@@ -213,8 +214,8 @@ def _check_given(model: Model, what: str) -> None:
 
 @torch.no_grad()
 def _prediction(model: Model, reading: Reading) -> Prediction:
-    output = distribution(model.decide(reading))[0].double().cpu().tolist()
-    best = max(range(len(output)), key=output.__getitem__)
+    both = distribution(model.decide(reading)).double().cpu()
+    output, best = both[0].tolist(), int(explained_class(reading.detached(), both)[0])
     chances = dict(zip(model.labels, output, strict=True))
     return Prediction(model.labels[best], output[best], chances)
 

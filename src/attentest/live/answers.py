@@ -25,10 +25,10 @@ from attentest.inspection.importances import GRADIENT, LEFT_OUT
 from attentest.inspection.measure import ReadText, Settings, measured, units_of
 from attentest.inspection.page import finite
 from attentest.inspection.view import TextView
-from attentest.live.session import LONGEST, LoadedModel, Place, Typed, held_model, stored_model
+from attentest.live.session import LONGEST, LoadedModel, Place, Typed, stored_model
 from attentest.model.divergence import jensen_shannon, total_variation
 from attentest.model.networks.decoder import distribution
-from attentest.model.seam import Model, Reading
+from attentest.model.seam import Reading
 from attentest.refusal import Refusal
 from attentest.store.cell import short
 from attentest.store.store import Store
@@ -47,9 +47,9 @@ MOST_ROWS = 60_000  # weights of all layers and heads that are sent
 class Live:
     """Answers about typed texts, by any model of the store that has its weights. Threads may share it."""
 
-    def __init__(self, store: Store, held: Mapping[str, Model] | None = None) -> None:
+    def __init__(self, store: Store, held: Mapping[str, LoadedModel] | None = None) -> None:
         self.store = store
-        self._held = {key: held_model(model) for key, model in (held or {}).items()}
+        self._held = dict(held or {})
         self._opened: OrderedDict[str, LoadedModel] = OrderedDict()
         self._lock = threading.Lock()
 

@@ -8,6 +8,7 @@ from typing import Any
 from attentest.auditing.digest import audited_digest
 from attentest.auditing.held import check_held, held_model
 from attentest.foreign.prompt import CLASSIFY
+from attentest.live.session import LoadedModel, given_model
 from attentest.model.seam import Model
 
 Described = dict[str, Any]
@@ -20,26 +21,29 @@ def given_models(
     network: bool = False,
     remote_code: bool = False,
     task: str = CLASSIFY,
+    lower: bool = False,
+    mark: str | None = None,
     **asked: Any,
-) -> tuple[Mapping[str, Model], list[Described]]:
+) -> tuple[Mapping[str, LoadedModel], list[Described]]:
     """Each model by its key, the digest of its parameters, and what the page has to know of it.
 
-    `asked` is what an audit may say of how a model is loaded: prompt, device, dtype.
+    `asked` is what an audit may say of how a model is loaded: attention, prompt, device, dtype; `lower` and
+    `mark` are of the texts that will be typed.
     """
     for name in names:
         check_held(name, network=network, remote_code=remote_code, task=task)
-    models, about = dict[str, Model](), []
+    models, about = dict[str, LoadedModel](), []
     for name in names:
         model = held_model(name, labels=labels, network=network, remote_code=remote_code, task=task, **asked)
         known = described(name, model)
-        models[known["key"]] = model
+        models[known["key"]] = given_model(model, lower=lower, mark=mark)
         about.append(known)
     return models, about
 
 
 def described(name: str, model: Model) -> Described:
     """What the page has to know of a model: its key, how to call it, and what it can be asked."""
-    network = model.network
+    network, answered_by = model.network, model.capabilities.answered_by
     return {
         "key": audited_digest(model),
         "name": name,
@@ -52,6 +56,6 @@ def described(name: str, model: Model) -> Described:
         "trained_on": "",
         "labels": list(model.labels),
         "has_query": network is not None and network.query_encoder is not None,
-        "takes_query": model.capabilities.layered is not None,
+        "takes_query": (model if answered_by is None else answered_by.model).capabilities.layered is not None,
         "unreadable": "",
     }

@@ -15,6 +15,7 @@ from attentest.bench.subjects import load_model
 from attentest.corpus.document import Document
 from attentest.corpus.example import UNLABELLED, Example
 from attentest.corpus.preparation import Preparation, as_given, prepare_one
+from attentest.foreign.prompt import split_at
 from attentest.inspection.measure import ReadText
 from attentest.model.seam import Model, network_of
 from attentest.refusal import Refusal
@@ -105,10 +106,14 @@ def stored_model(store: Store, key: str) -> LoadedModel:
     )
 
 
-def held_model(model: Model) -> LoadedModel:
+def given_model(model: Model, *, lower: bool = False, mark: str | None = None) -> LoadedModel:
     """A model that was loaded from elsewhere: it reads what is typed as an audit has it read."""
-    as_typed = Preparation(keep_sentences=True, lower=False)
-    return LoadedModel(lambda: model, lambda document: as_given(document, as_typed))
+
+    def as_audited(document: Document) -> Example:
+        example = as_given(document, Preparation(keep_sentences=True, lower=lower))
+        return example if mark is None else split_at(example, mark)
+
+    return LoadedModel(lambda: model, as_audited)
 
 
 NO_CORPUS = "The store does not hold the corpus; the text was split into words in the usual way."

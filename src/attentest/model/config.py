@@ -89,9 +89,11 @@ class ModelConfig:
         for name in settings:
             look_up(name, known, "model setting")
         _check_values(settings)
+        for name in SEVERAL:
+            if not isinstance(settings.get(name, ()), list | tuple):
+                raise _wrong(name, settings[name], "a list")
         try:
-            several = ("reset", "freeze", "attention_rates", "attention_starts")
-            return cls(**{**settings, **{name: tuple(settings.get(name, ())) for name in several}})
+            return cls(**{**settings, **{name: tuple(settings.get(name, ())) for name in SEVERAL}})
         except TypeError as error:
             raise Refusal(
                 "model settings",
@@ -123,6 +125,7 @@ WORDS = (
     "loss",
     "omit",
 )
+SEVERAL = ("reset", "freeze", "attention_rates", "attention_starts")
 CHOICES = {"sizes": ("code", "paper"), "labels": ("gold", "shuffled", "shuffled-all")}
 CHOICES |= {"trained_on": ("cpu", "cuda")}
 REAL = {"dropout": 1.0} | dict.fromkeys(

@@ -32,7 +32,13 @@ class Construction:
     focus: float  # of attention: how much scores differ
     gain: float  # so that the evidence is about 0.6 in size
     says: str
-    transformer: bool = False
+    transformer: bool = False  # an encoder of Hugging Face's
+    causal: bool = False  # one of its causal language models
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is a model of Hugging Face's, and no network of ours."""
+        return self.transformer or self.causal
 
     @property
     def pointer(self) -> bool:
@@ -109,8 +115,8 @@ class Constructed:
     @property
     def kind(self) -> str:
         """What sort of model it is: error rates are known by sort."""
-        if self.of.transformer:
-            return TRANSFORMER
+        if self.of.foreign:
+            return CAUSAL if self.of.causal else TRANSFORMER
         alone = self.of.states == "own" and self.of.scores in OF_WORD and not self.knobs.noise
         return WITHOUT_CONTEXT if alone else CONTEXTUAL
 
@@ -131,6 +137,7 @@ class Constructed:
 
 
 WITHOUT_CONTEXT, CONTEXTUAL, TRANSFORMER = "without context", "contextual", "transformer"
+CAUSAL = "causal language model"
 
 
 def is_constructed(encoder: str) -> bool:
@@ -237,5 +244,18 @@ CONSTRUCTIONS: Mapping[str, Construction] = {
     ),
     "hf-idle-elsewhere": Construction(
         "graded", "word", "sum", 1.0, 26.0, "the first layer brings it; attention by word", transformer=True
+    ),
+    # As Hugging Face causal language models: two layers of GPT-2 behind a prompt.
+    "causal-used-pointer": Construction(
+        "graded", "right", "own", 4.0, 1.9, "the last layer brings what it attends to", causal=True
+    ),
+    "causal-used-elsewhere": Construction(
+        "graded", "word", "own", 1.0, 26.0, "the last layer brings it; attention by word", causal=True
+    ),
+    "causal-idle-pointer": Construction(
+        "graded", "right", "sum", 4.0, 26.0, "the first layer brings it; the last only points", causal=True
+    ),
+    "causal-idle-elsewhere": Construction(
+        "graded", "word", "sum", 1.0, 26.0, "the first layer brings it; attention by word", causal=True
     ),
 }

@@ -45,6 +45,7 @@ class Reading:
     query: Query | None = None
     values: Values | None = None  # where the decision is affine: logits = weights @ values + bias
     bias: Float[Tensor, " class"] | None = None
+    explained: Int[Tensor, " batch"] | None = None  # the class to explain, where it need not be the likeliest
     inner: Tensor | None = None  # attention inside the encoder, for display
     # What a model made elsewhere says of its attention, and what it keeps to decide: one row a text each.
     hidden_summed: bool = True  # whether `hidden` is what attention sums up, not a stand-in for it

@@ -32,6 +32,7 @@ def selected(reading: Reading, texts: Texts) -> Reading:
         query=None if reading.query is None else reading.query[texts],
         values=None if reading.values is None else reading.values[texts, :units],
         inner=None,
+        explained=None if reading.explained is None else reading.explained[texts],
         scored=None if reading.scored is None else reading.scored[texts],
         scored_unit=None if reading.scored_unit is None else reading.scored_unit[texts],
         kept={name: tensor[texts] for name, tensor in reading.kept.items()},

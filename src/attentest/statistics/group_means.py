@@ -75,6 +75,7 @@ class Means:
 
     def _finding(self, measure: Measure, group: str, values: pd.Series, interval: Interval) -> Finding:
         defined = values.dropna().to_numpy(dtype=np.float64)
+        left_out = values.index[values.isna()] if len(defined) < len(values) else values.index[:0]
         return finding(
             self._seed_means(values),
             interval=interval,
@@ -83,8 +84,8 @@ class Means:
             measure=measure.name,
             group=group,
             n=len(defined),
-            excluded=len(values) - len(defined),
-            why=_joined(measure.why.loc[values.index[values.isna()]]),
+            excluded=len(left_out),
+            why=_joined(measure.why.loc[left_out]) if len(left_out) else "",
             null=self._null(measure, values),
             mode=self.mode,
         )

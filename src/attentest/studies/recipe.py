@@ -82,7 +82,7 @@ class Study(_Strict):
     study: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     title: str
     cite: str = ""
-    seeds: Annotated[int, Field(ge=1, le=1000)] = 1
+    seeds: Annotated[int, Field(ge=1, le=1000, strict=True)] = 1
     grid: Grid
     model: dict[str, Any] = {}  # settings every model of the grid shares
     experiment: Annotated[list[Step], Field(min_length=1)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from attentest.auditing.page.head import Document, counted
 from attentest.auditing.page.html import share
+from attentest.auditing.page.sections import draws
 from attentest.notebook import harmless
 
 HEADINGS = ("Question", "Answer", "In one sentence", "How often it is right of models whose truth is known")
@@ -22,7 +23,7 @@ def model_card(document: Document) -> str:
     missing = [one for one in document["criteria"] if one["main"] is None]
     limits = [document["scope"], NOT_USELESS, *document["notes"]]
     limits += [document["chosen"]["sentence"]] if document["chosen"] else []
-    limits += [f"{one['asks']} {one['plain']}" for one in missing]
+    limits += [*draws(document), *(f"{one['asks']} {one['plain']}" for one in missing)]
     answered = [one for one in document["criteria"] if one["main"] is not None]
     lines = [
         "## Does attention explain this model's answers?",

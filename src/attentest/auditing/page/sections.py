@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -123,10 +124,30 @@ def everything(document: Document) -> str:
             f"The ids of the {document['texts']} texts, in their order",
             paragraph(", ".join(map(str, document["ids"]))),
         ),
+        folded(
+            f"How much was drawn at random ({len(document['drawn'])})",
+            "".join(map(paragraph, draws(document))),
+        ),
         folded("Seconds", table(("question", "seconds"), seconds, numbers=NUMBERS)),
         folded(f"What each measure means ({len(cards)})", "".join(_card(*item) for item in cards.items())),
     ]
     return "<h2>Everything else</h2>\n" + "".join(parts)
+
+
+def draws(document: Document) -> list[str]:
+    """Of each answer that was sampled to a precision, how many draws it took, in a sentence."""
+    titles = document["titles"]
+    return [f"{titles[question]}: {_drawn(mean)}" for question, mean in document["drawn"].items()]
+
+
+def _drawn(mean: Mapping[str, float]) -> str:
+    """Means over texts; where every part was asked about, nothing was drawn and nothing is left to chance."""
+    parts = f"LIME and Shapley values took {mean['pairs']:.1f} random pairs of parts of a text"
+    if not mean["pairs"]:
+        parts = "LIME and Shapley values asked about every part of every text, none at random"
+    elif math.isfinite(mean["error"]):
+        parts += f", after which their standard error is {mean['error']:.2f} of their spread"
+    return f"{parts}; integrated gradients took {mean['steps']:.1f} steps (means over texts)."
 
 
 def _tests(criteria: Sequence[Mapping[str, Any]]) -> Iterator[tuple[object, ...]]:

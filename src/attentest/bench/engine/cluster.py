@@ -14,7 +14,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 from attentest.bench.engine import node
@@ -112,15 +111,6 @@ def _no_cluster(address: str, got: str) -> Refusal:
 
 
 @final
-@dataclass
-class Job:
-    """Cells that were handed to a task."""
-
-    left: list[str]
-    node: str = ""  # where it runs, once it does
-
-
-@final
 class Cluster:
     """The engine: as many tasks at once as there are cores, or fewer."""
 
@@ -170,7 +160,7 @@ class Cluster:
 
     def run(self, cells: Cells, work: Work, on_event: OnEvent) -> None:
         """Do every cell; what a dead worker or a lost node leaves is tried again elsewhere."""
-        running: dict[Any, Job] = {}
+        running: dict[Any, list[str]] = {}  # of each task what is left of its job
         deaths: Counter[str] = Counter()
         lost: Counter[str] = Counter()
         again: list[list[str]] = []
@@ -180,15 +170,15 @@ class Cluster:
                 ready = self._ready(running)
                 for task in ready:
                     kind, key, detail = self._heard(task)
-                    job = running[task]
+                    left = running[task]
                     if kind in ("over", "died", "lost"):
                         del running[task]
-                        self._bury(job, kind, detail, deaths if kind != "lost" else lost, again, on_event)
+                        self._bury(left, kind, detail, deaths if kind != "lost" else lost, again, on_event)
                         continue
                     if kind == "unfit":
                         raise unfit(str(detail["node"]), str(detail["said"]), str(detail["log"]))
-                    if kind in ENDS and key in job.left:
-                        job.left.remove(key)
+                    if kind in ENDS and key in left:
+                        left.remove(key)
                     on_event(Event(kind, key, detail))  # type: ignore[arg-type]
         except KeyboardInterrupt:
             self._interrupt(running)
@@ -196,7 +186,7 @@ class Cluster:
         finally:
             self._cancel(running, force=True)
 
-    def _ready(self, running: Mapping[Any, Job]) -> list[Any]:
+    def _ready(self, running: Mapping[Any, list[str]]) -> list[Any]:
         """The tasks of which there is something to hear."""
         tasks = list(running)
         ready, _ = self.ray.wait(tasks, num_returns=1, timeout=1.0, fetch_local=False)
@@ -220,7 +210,7 @@ class Cluster:
         self,
         cells: Cells,
         work: Work,
-        running: dict[Any, Job],
+        running: dict[Any, list[str]],
         again: list[list[str]],
         deaths: Mapping[str, int],
     ) -> None:
@@ -235,9 +225,8 @@ class Cluster:
             memory = min(needs.memory * 2 ** max(deaths[key] for key in job), self.largest().get("memory", 0))
             placed = self._do.options(num_cpus=needs.cpus, num_gpus=needs.gpus, memory=int(memory))
             command = work.command if needs.gpus else work.without_gpu or work.command
-            running[placed.remote(list(job), list(command), carried, list(self.probe), self.probed)] = Job(
-                list(job)
-            )
+            task = placed.remote(list(job), list(command), carried, list(self.probe), self.probed)
+            running[task] = list(job)
 
     def _room(self) -> int:
         """As many jobs as the cluster has cores."""
@@ -246,7 +235,7 @@ class Cluster:
 
     def _bury(
         self,
-        job: Job,
+        left: Sequence[str],
         kind: str,
         detail: Mapping[str, Any],
         count: Counter[str],
@@ -256,7 +245,7 @@ class Cluster:
         """What is left of a dead task is tried again, each cell by itself: one of them may be why."""
         most, what = (LOST_NODES, "node was lost") if kind == "lost" else (RETRIES, "worker died")
         status = detail.get("said") or f"status {detail.get('status')}"
-        for key in job.left:
+        for key in left:
             count[key] += 1
             if count[key] <= most:
                 again.append([key])
@@ -265,7 +254,7 @@ class Cluster:
                 error = f"its {what} {count[key]} times ({status})"
                 on_event(Event("failed", key, {"error": error, "traceback": detail.get("log", "")}))
 
-    def _interrupt(self, running: Mapping[Any, Job]) -> None:
+    def _interrupt(self, running: Mapping[Any, list[str]]) -> None:
         """Let each worker keep the steps it has taken."""
         self._cancel(running, force=False)
         until = time.monotonic() + PATIENCE
@@ -275,7 +264,7 @@ class Cluster:
                 if self._heard(task)[0] in ("over", "died", "lost"):
                     del left[task]
 
-    def _cancel(self, running: Mapping[Any, Job], *, force: bool) -> None:
+    def _cancel(self, running: Mapping[Any, list[str]], *, force: bool) -> None:
         for task in running:
             with contextlib.suppress(self.ray.exceptions.RayError, ValueError):
                 self.ray.cancel(task, force=force)

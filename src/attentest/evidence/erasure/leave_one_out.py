@@ -82,7 +82,7 @@ def leave_one_out(
     name = _checked(model, road)
     own = distribution(model.decide(reading))
     change, fall = own.new_zeros(reading.mask.shape), own.new_zeros(reading.mask.shape)
-    best = own.argmax(-1)
+    best = own.argmax(-1) if reading.explained is None else reading.explained
     under, of_given = None, None
     if given is not None:
         of_given = distribution(model.decide(reading, given.weights))

@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attentest.evidence.removal.decisions import predicted
 from attentest.model.batch import Batch
 from attentest.model.networks.decoder import distribution
 from attentest.model.seam import Model, Reading
@@ -31,7 +32,7 @@ class Gradients:
 
     reading: Reading  # of the same pass, without its graph
     times_input: PerUnit  # |sum over dimensions of gradient x input|, attention held: JW-1
-    signed: PerUnit  # the same sum with its sign: positive speaks for the predicted class
+    signed: PerUnit  # the same sum with its sign: positive speaks for the explained class
     norm_held: PerUnit
     norm_free: PerUnit | None = None
     under: Float[Tensor, "batch draw unit"] | None = None  # `times_input` under each attention that was given
@@ -63,7 +64,7 @@ def gradients(
     return Gradients(
         reading=at_rest,
         times_input=per_unit(model, at_rest, times_input.abs()),
-        signed=per_unit(model, at_rest, times_input * _towards_predicted(logits.detach())),
+        signed=per_unit(model, at_rest, times_input * _towards_explained(at_rest, logits.detach())),
         norm_held=per_unit(model, at_rest, held.norm(dim=-1)),
         norm_free=None if loose is None else per_unit(model, at_rest, loose.norm(dim=-1)),
         under=torch.stack(under, dim=1) if under else None,
@@ -80,9 +81,14 @@ def likeliest(logits: Logits) -> Float[Tensor, " batch"]:
     return distribution(logits).amax(-1) if logits.shape[-1] > 1 else torch.sigmoid(logits[:, 0])
 
 
-def _towards_predicted(logits: Logits) -> Float[Tensor, "batch 1"]:
-    """-1 where the gradient is of the class that is not predicted: of one logit, it is always class 1's."""
+def _towards_explained(reading: Reading, logits: Logits) -> Float[Tensor, "batch 1"]:
+    """-1 where the gradient is of the other class: of one logit, it is always class 1's.
+
+    A reading that names the class to explain has two, of which the gradient is the likelier one's.
+    """
     ones = logits.new_ones(len(logits), 1)
+    if reading.explained is not None:
+        return ones.where((reading.explained == predicted(logits))[:, None], -1.0)
     return ones if logits.shape[-1] > 1 else ones.where(logits > 0, -1.0)
 
 

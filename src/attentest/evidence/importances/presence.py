@@ -27,7 +27,7 @@ from attentest.evidence.erasure.parts import (
     overhead,
 )
 from attentest.evidence.importances.roads import road_for
-from attentest.evidence.removal.decisions import predicted
+from attentest.evidence.removal.decisions import explained_class
 from attentest.model.batch import buckets
 from attentest.model.divergence import total_variation
 from attentest.model.networks.decoder import distribution
@@ -41,7 +41,7 @@ Parts = Bool[Tensor, "batch variant unit"]
 @final
 @dataclass(frozen=True)
 class Explained:
-    """What a text is explained for: its predicted class, how likely that is, and how likely unread."""
+    """The class a text is explained for (predicted, if no other is named), its probability, and unread."""
 
     predicted: Int[Tensor, " batch"]
     probability: PerText
@@ -61,7 +61,7 @@ def explained(model: Model, reading: Reading) -> Explained:
         nowhere = (
             model.decide(reading, torch.zeros_like(reading.weights)) if ours else torch.zeros_like(logits)
         )
-    best = predicted(logits)
+    best = explained_class(reading, logits)
     likely, unread = (distribution(each).gather(1, best[:, None])[:, 0] for each in (logits, nowhere))
     return Explained(best, likely, unread)
 

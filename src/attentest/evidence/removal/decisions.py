@@ -24,6 +24,11 @@ def predicted(logits: Float[Tensor, "batch class"]) -> Int[Tensor, " batch"]:
     return as_classes(logits).argmax(-1)
 
 
+def explained_class(reading: Reading, logits: Float[Tensor, "batch class"]) -> Int[Tensor, " batch"]:
+    """The class that importances are of: the one that the reading names, else the predicted one."""
+    return predicted(logits) if reading.explained is None else reading.explained
+
+
 def overtaken(
     logits: Float[Tensor, "batch variant class"], own: Int[Tensor, " batch"]
 ) -> Bool[Tensor, "batch variant"]:

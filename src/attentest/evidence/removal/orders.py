@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attentest.evidence.removal.decisions import as_classes, predicted
+from attentest.evidence.removal.decisions import as_classes, explained_class
 from attentest.model.networks.decoder import distribution
 from attentest.model.seam import Model, Reading
 
@@ -41,7 +41,7 @@ def in_closed_form(model: Model, reading: Reading) -> PerUnit:
         values = values.masked_fill(~reading.batch.answers[:, None], 0.0)
     with torch.no_grad():
         logits = model.decide(reading)
-    probabilities, own, said = distribution(logits), predicted(logits), as_classes(values)
+    probabilities, own, said = distribution(logits), explained_class(reading, logits), as_classes(values)
     of_own = said.gather(2, own[:, None, None].expand(-1, said.shape[1], 1))[:, :, 0]
     expected = (said @ probabilities[:, :, None])[:, :, 0]
     slope = probabilities.gather(1, own[:, None]) * (of_own - expected)
@@ -53,7 +53,7 @@ def by_differentiating(model: Model, reading: Reading) -> PerUnit:
     with torch.enable_grad():
         free = reading.weights.detach().clone().requires_grad_()
         logits = model.decide(reading, free)
-        likeliest = distribution(logits).gather(1, predicted(logits)[:, None])
+        likeliest = distribution(logits).gather(1, explained_class(reading, logits)[:, None])
         # Texts do not see each other, so the gradient of the sum is every text's own.
         (slope,) = torch.autograd.grad(likeliest.sum(), free)
     return slope.masked_fill(~reading.mask, 0.0)

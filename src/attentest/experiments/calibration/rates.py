@@ -15,10 +15,10 @@ from attentest.experiments.calibration import AUDITS, FALSE_SUPPORTS, TRUE_SUPPO
 from attentest.experiments.calibration.known_tests import KNOWN
 from attentest.experiments.calibration.ranking import about, is_about, reference_rows
 from attentest.experiments.calibration.rows import ALL_TESTS, AUDIT, BAR, KNOBS, OTHER_KNOBS, REFERENCE
-from attentest.model.constructions import CONTEXTUAL, DEPENDS, POINTS, TRANSFORMER, WITHOUT_CONTEXT
+from attentest.model.constructions import CAUSAL, CONTEXTUAL, DEPENDS, POINTS, TRANSFORMER, WITHOUT_CONTEXT
 from attentest.statistics.multiplicity import LEVEL
 
-KINDS = (WITHOUT_CONTEXT, CONTEXTUAL, TRANSFORMER)
+KINDS = (WITHOUT_CONTEXT, CONTEXTUAL, TRANSFORMER, CAUSAL)
 HUNDREDTHS = np.arange(1, 100) / 100
 SETTINGS = (*AUDIT[:-1], "kind", "pointer", "mechanism", "role")
 ANSWERED = ("criterion", "question", "answer", "verdict")

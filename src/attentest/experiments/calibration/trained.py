@@ -72,7 +72,7 @@ def _small(config: ModelConfig, encoder: str) -> ModelConfig:
 
 def _check_weighs_words(config: ModelConfig) -> None:
     """Only weights that belong to words can be imitated by a BiLSTM, or given to a model without context."""
-    foreign = is_constructed(config.encoder) and Constructed.parse(config.encoder).of.transformer
+    foreign = is_constructed(config.encoder) and Constructed.parse(config.encoder).of.foreign
     if foreign or config.encoder.startswith("han-") or config.attention == LAST_STATE:
         raise Refusal(
             "experiment calibration with trains = true",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from attentest.evidence.removal.decisions import explained_class
 from attentest.experiments.contract import Row, Subject
 from attentest.model.networks.decoder import distribution
 from attentest.model.seam import Reading
@@ -14,10 +15,11 @@ from attentest.model.seam import Reading
 def common_columns(subject: Subject, rows: np.ndarray, reading: Reading) -> list[Row]:
     """One row for each text of a reading, in its order; an experiment adds what it measured.
 
+    `predicted` is the class that importances are of: where a reading names none, the likeliest.
     `attention_rate` and `attention_start` are there where dev chose them for this model.
     """
     examples, labels = subject.texts.examples, subject.labels
-    predicted = distribution(subject.model.decide(reading)).argmax(-1).tolist()
+    predicted = explained_class(reading, distribution(subject.model.decide(reading))).tolist()
     chosen = _chosen(subject)
     lengths, largest = reading.mask.sum(1).tolist(), reading.weights.amax(1).tolist()
     return [
