@@ -14,9 +14,8 @@ from attentest.evidence.importances.faithfulness import faithfulness, random_sco
 from attentest.evidence.importances.integrated_gradients import integrated_gradients
 from attentest.evidence.importances.lime import PENALTY, nearness, ridge
 from attentest.evidence.importances.nested_integration import integrated_to, nested_rule
-from attentest.evidence.importances.part_regression import NOMINAL
 from attentest.evidence.importances.presence import answers_to_parts, changes_without, explained
-from attentest.evidence.importances.sampled import Precision, certain_pairs, drawn_pairs, sampled
+from attentest.evidence.importances.sampled import NOMINAL, Precision, certain_pairs, drawn_pairs, sampled
 from attentest.evidence.importances.shapley import over_orders
 from attentest.refusal import Refusal
 from tests.toys import in_double, read, seeded, toy_corpus, toy_model

@@ -25,13 +25,6 @@ from torch import Tensor
 from attentest.evidence.erasure.drawn_units import Units
 from attentest.evidence.erasure.known import KnownParts
 from attentest.evidence.importances.lime import PENALTY, nearness
-from attentest.evidence.importances.part_regression import (
-    FITTED,
-    NOMINAL,
-    along_the_sum,
-    regressed,
-    slopes_of_powers,
-)
 from attentest.evidence.importances.presence import (
     Explained,
     PerText,
@@ -47,6 +40,7 @@ from attentest.refusal import Refusal
 Pairs = Bool[Tensor, "batch pair unit"]  # one half of each pair; the other half is the rest of the text
 PerPair = Float[Tensor, "batch pair"]
 ALL_OF = 5  # a text of at most so many units is asked about in all its parts
+NOMINAL = 200.0  # parts that LIME's penalty counts as: its slopes do not depend on how many were drawn
 
 
 @final
@@ -227,9 +221,9 @@ class _Game:
         signs = (2.0 * self.parts - 1.0) * mask
         beyond = self.answers[..., 0] - self.answers[..., 1] - share * signs.sum(2)
         centred = (signs - signs.sum(2, keepdim=True) / units[..., None]) * mask
-        tilt = signs.sum(2) / units  # how much larger one half is
-        found = regressed(centred, beyond, weights, along_the_sum(mask[:, 0]), [tilt, tilt**3])
-        return _Values(found.slopes + share * mask[:, 0], self._error(found.slopes, found.influence))
+        found = _regressed(centred, beyond, weights, _along_the_sum(mask[:, 0]))
+        moved = _influence(centred, beyond, weights, found)
+        return _Values(found.slopes + share * mask[:, 0], self._error(found.slopes, moved))
 
     def lime(self) -> _Values:
         """A ridge regression on both halves and the whole text, near parts counting more."""
@@ -237,29 +231,49 @@ class _Game:
         present = torch.cat([self.parts, rest, mask[:, None]], dim=1)
         whole = self.about.probability.double()[:, None]
         answers = torch.cat([self.answers[..., 0], self.answers[..., 1], whole], dim=1)
-        weights = nearness(present, mask)
-        weights = weights * torch.cat(
-            [self.chance * NOMINAL, self.chance * NOMINAL, torch.ones_like(whole)], 1
-        )
+        near = nearness(present, mask)
+        weights = near * torch.cat([self.chance * NOMINAL, self.chance * NOMINAL, torch.ones_like(whole)], 1)
         shares = (weights / weights.sum(1, keepdim=True))[..., None]
         centred = present.double() - (shares * present).sum(1, keepdim=True)
         beyond = answers - (shares[..., 0] * answers).sum(1, keepdim=True)
-        size = present.sum(2) / mask.sum(1, keepdim=True).double()
-        powers = [power - (shares[..., 0] * power).sum(1, keepdim=True) for power in (size**2, size**3)]
-        penalty = torch.eye(mask.shape[1], device=mask.device) * PENALTY
-        found = regressed(centred, beyond, weights, penalty, powers)
-        common = slopes_of_powers(mask.sum(1).double())[:, :, None]  # to all units of a text
-        slopes = found.slopes + (found.of_powers[:, None] @ common)[:, 0] * mask
-        moved = found.influence + (found.influence_on_powers @ common) * mask[:, None]
-        one, other, _ = moved.split([self.parts.shape[1]] * 2 + [1], 1)
-        return _Values(slopes, self._error(slopes, one + other))
+        found = _regressed(centred, beyond, weights, torch.eye(mask.shape[1], device=mask.device) * PENALTY)
+        one, other, _ = _influence(centred, beyond, weights, found).split([self.parts.shape[1]] * 2 + [1], 1)
+        return _Values(found.slopes, self._error(found.slopes, one + other))
 
     def _error(self, slopes: Tensor, moved: Float[Tensor, "batch pair unit"]) -> PerText:
         """How far the drawn pairs would move the values if others had come, by the spread of the values."""
         drawn, mask = self.drawn[..., None], self.mask
         count = self.drawn.sum(1).double()
         moved = (moved - (moved * drawn).sum(1, keepdim=True) / count.clamp_min(1)[:, None, None]) * drawn
-        squares = moved.square().sum((1, 2)) * count / (count - 1 - FITTED).clamp_min(1)
+        squares = moved.square().sum((1, 2)) * count / (count - 1).clamp_min(1)
         mean = (slopes * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True)
         spread = ((slopes - mean) * mask).square().sum(1)
         return torch.where(squares > 0, (squares / spread.clamp_min(1e-300)).sqrt(), 0.0)
+
+
+@final
+@dataclass(frozen=True)
+class _Regression:
+    slopes: Float[Tensor, "batch unit"]
+    inverse: Float[Tensor, "batch unit unit"]
+
+
+def _regressed(x: Tensor, y: Tensor, weights: Tensor, penalty: Tensor) -> _Regression:
+    """Weighted least squares of every text at once."""
+    weighed = weights[..., None] * x
+    inverse = torch.linalg.inv(weighed.mT @ x + penalty)
+    return _Regression((inverse @ (weighed.mT @ y[..., None]))[..., 0], inverse)
+
+
+def _influence(x: Tensor, y: Tensor, weights: Tensor, found: _Regression) -> Float[Tensor, "batch row unit"]:
+    """How far each row moved the slopes; a row that few others resemble hides its own error, so that is
+    divided by what it leaves to be seen (MacKinnon and White 1985)."""
+    towards = x @ found.inverse
+    leverage = (weights * (towards * x).sum(2)).clamp(max=0.9)
+    residual = (y - (x @ found.slopes[..., None])[..., 0]) / (1 - leverage)
+    return (weights * residual)[..., None] * towards
+
+
+def _along_the_sum(mask: Float[Tensor, "batch unit"]) -> Float[Tensor, "batch unit unit"]:
+    """What makes the squares of centred rows invertible and changes no slope: they hold nothing along it."""
+    return mask[:, :, None] * mask[:, None] + torch.diag_embed(1 - mask)
