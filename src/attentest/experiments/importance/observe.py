@@ -64,8 +64,8 @@ class Importances:
     ) -> Importances:
         """All of them, from one reading; where `units` are drawn, of these alone, side by side."""
         # But in our own networks draws are differentiated one by one; the first is the own attention.
-        one_by_one = given is not None and model.network is None
-        found = gradients(model, batch, free=True, given=given.weights[:, 1:] if one_by_one else None)
+        others = None if given is None or model.network is not None else given.weights[:, 1:]
+        found = gradients(model, batch, free=True, given=others)
         reading = found.reading
         loo = leave_one_out(model, reading, given=given, known=known, units=units)
         assert found.norm_free is not None
