@@ -19,7 +19,7 @@ from attentest.evidence.information.ranked import output_symbols
 from attentest.experiments.contract import Row
 from attentest.experiments.information.conclude import measured
 from attentest.experiments.information.observe import Information
-from attentest.experiments.shared.ranked_split import RankedSplit
+from attentest.experiments.shared.by_rank import RankedSplit
 from attentest.statistics.flatness import Flatness, spearman
 from attentest.statistics.interval import counts
 from benchmarks.made import Row as Line

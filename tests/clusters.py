@@ -134,7 +134,7 @@ class Nodes:
     def __init__(self, folder):
         self.folder = folder
         loopback = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # as Ray does where firewalls ask
-        self.environment = os.environ | loopback | {"RAY_USAGE_STATS_ENABLED": "0"}
+        self.environment = os.environ | loopback | {"RAY_USAGE_STATS_ENABLED": "0", "OF_CLUSTER": folder}
         self.process = subprocess.Popen(
             [sys.executable, "-c", CLUSTER],
             stdin=subprocess.PIPE,
@@ -160,7 +160,7 @@ class Nodes:
 
     def remove(self, node):
         """As a machine is lost: nothing on it goes on, nor says goodbye."""
-        processes = self.workers(node)
+        processes = [*self.workers(node), *children(node)]  # Ray's own outlive it, too
         self.nodes.remove(node)
         self._ask("remove", node)
         for pid in processes:
@@ -171,23 +171,31 @@ class Nodes:
         return [cell for process in children(node) for cell in children(process)]
 
     def shut_down(self):
+        every = descendants(self.process.pid)  # some of Ray's outlive what started them, under another name
         self.process.kill()
         self.process.communicate()
-        for pid in self.left():
+        for pid in every:
             kill(pid)
+        end_all_with(self.folder)
 
-    def left(self):
-        """Whatever still runs that belongs to this cluster."""
-        return running_with(self.folder)
+
+def descendants(pid):
+    return [each for child in children(pid) for each in (child, *descendants(child))]
+
+
+def end_all_with(folder):
+    """Kill whatever still runs: the environment is what a process was started with, whatever it is called."""
+    wait_until(lambda: not [kill(pid) for pid in running_with(folder)])
 
 
 def running_with(folder):
-    """The processes that have a folder in their command lines."""
+    """The processes that have a folder in their environment or their command line."""
     found = []
-    for line in Path("/proc").glob("[0-9]*/cmdline"):
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if folder.encode() in line.read_bytes() and not is_gone(int(line.parent.name)):
-                found.append(int(line.parent.name))
+            said = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
+            if folder.encode() in said and not is_gone(int(process.name)):
+                found.append(int(process.name))
     return found
 
 

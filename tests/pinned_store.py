@@ -112,7 +112,8 @@ def pages_of(url):
 def _is_shared(name):
     """Whether every report has this file, whatever the store holds."""
     of_package = name.startswith("study-") and not name.startswith("study-pinned")
-    return of_package or name.startswith(("scripts/", "calibration")) or name in ("style.css", "icon.svg")
+    always = ("scripts/", "calibration", "data/figures-calibration")  # its tables come with the package
+    return of_package or name.startswith(always) or name in ("style.css", "icon.svg")
 
 
 def shown(name, content):

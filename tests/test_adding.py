@@ -35,6 +35,10 @@ vectors = "random(1.0)"
 name = "word-count"
 
 [[experiment]]
+name = "importance"
+parameters = { nulls = 1, shown = 2 }
+
+[[experiment]]
 name = "explainers"
 parameters = { sample = 3, steps = 2, permutations = 2, parts = 8, orders = 1, draws = 1 }
 """
@@ -61,7 +65,10 @@ LINES = {
         },
     },
     "an importance": {
-        "evidence/importances/names.py": {"}\n": '    "embedding-norm": "the norm of the vector",\n'},
+        "evidence/importances/names.py": {
+            "}\nBY_CAPTUM": '    "embedding-norm": About(\n'
+            '        title="the norm of the vector", says="how long the vector is", cheap=True\n    ),\n',
+        },
         "evidence/importances/catalogue.py": {
             "EXPLAINERS: dict": "from attentest.evidence.importances.embedding_norm import embedding_norm\n",
             "}\nBY_CAPTUM": '    "embedding-norm": embedding_norm,\n',
@@ -123,6 +130,30 @@ def test_an_importance_is_a_file_and_a_line_in_two_catalogues(used):
     assert {"tau-attention-embedding-norm", "comprehensiveness-embedding-norm-excess"} <= {*found["measures"]}
     assert "embedding-norm" in found["audit"] and "lime" in found["audit"]
     assert found["card"] == "Agreement of attention with the norm of the vector"
+
+
+def test_an_importance_that_is_added_is_in_the_experiment_importance_under_keys_of_its_own(used):
+    found = used["importance"]
+    assert found["parameter"] == "embedding-norm", "rows that have it are not those that have it not"
+    columns = ("tau_{}", "p_{}", "overlap_{}", "distance_{}", "{}")
+    assert {*found["observed"]} == {column.format("embedding-norm") for column in columns}
+    assert found["whole"] == 2
+    assert found["concluded"] == [
+        "tau-embedding-norm",
+        "top-k-distance-embedding-norm",
+        "top-k-overlap-embedding-norm",
+    ]
+    assert found["null_of_tau"] == 0
+
+
+def test_an_importance_that_is_added_is_in_the_explorer_and_on_the_live_page(used):
+    lanes, columns, kept = used["importance"]["explored"]
+    assert [lane["column"] for lane in lanes] == ["gradient", "loo", "embedding-norm"]
+    assert [column["says"] for column in columns] == ["τ of attention and the norm of the vector"]
+    assert kept == 2
+    assert used["importance"]["offered"] == ["the norm of the vector"] and used["importance"]["interface"]
+    scores, names = used["importance"]["live"]
+    assert len(scores) == 3 and min(scores) > 0 and names == ["gradient", "leave-one-out", "embedding-norm"]
 
 
 def test_a_column_of_findings_is_three_files_and_older_files_are_still_read(used):

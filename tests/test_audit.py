@@ -12,9 +12,8 @@ import pytest
 import torch
 
 import attentest as at
-from attentest.auditing.ablation import ablated
 from attentest.auditing.page.model_card import escaped
-from attentest.auditing.questions import BUDGETS, QUESTIONS
+from attentest.auditing.questions import BUDGETS, QUESTIONS, ablated
 from attentest.auditing.rankings import agreed, erased, marked
 from attentest.auditing.run import audited, spread
 from attentest.auditing.subject import audited_subject, on_the_bench, subject_of, untrained

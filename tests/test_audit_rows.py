@@ -10,7 +10,6 @@ import torch
 
 import attentest as at
 from attentest.auditing import run as auditing
-from attentest.auditing.page import as_json
 from attentest.auditing.subject import audited_subject
 from attentest.cli.main import run
 from attentest.corpus.anonymised import anonymised
@@ -19,6 +18,7 @@ from attentest.corpus.files import from_files, to_files
 from attentest.corpus.preparation import Preparation, prepare
 from attentest.corpus.vocabulary import UNK
 from attentest.foreign.loading import adopt
+from attentest.gallery.writing import as_json
 from attentest.model.reader import split_logits
 from tests.families import SPECIAL, tiny, tokenizer, tokenizers
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attentest.auditing.memory import in_memory
+from attentest.auditing.run import in_memory
 from attentest.corpus.example import Example
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients, per_unit

@@ -15,7 +15,7 @@ from attentest.compare.points import grid_points
 from attentest.compare.stored import Stored
 from attentest.experiments.frozen_adversary import conclude as frozen_adversary
 from attentest.experiments.sparsity import conclude as sparsity
-from attentest.gallery.across import across
+from attentest.gallery.studying import across
 from attentest.refusal import Refusal
 from attentest.studies.recipe import load_study
 from tests import every_chart as charts

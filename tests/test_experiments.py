@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 import torch
 
+from attentest.bench.plan import spelled
 from attentest.evidence.adversary.strongest import strongest_adversary
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
+from attentest.evidence.importances.integrated_gradients import integrated_gradients
 from attentest.experiments.adversary import conclude as adversary
 from attentest.experiments.adversary.observe import CURVE, PUBLISHED, Adversary, under_swapped
 from attentest.experiments.contract import Subject
@@ -203,3 +205,36 @@ def test_a_picture_of_one_text():
 def test_numbers_that_cannot_be_are_refused(make, says):
     with pytest.raises(Refusal, match=says):
         make()
+
+
+def test_importance_asks_for_further_ones_of_the_catalogue_and_changes_nothing_else():
+    corpus = toy_corpus(lengths=(5, 1, 3, 4))
+    plain, model = observed(Importance(nulls=2, shown=2), corpus)
+    step = Importance(nulls=2, shown=2, also="integrated-gradients lime")
+    more, _ = observed(step, corpus)
+    pd.testing.assert_frame_equal(more[[*plain.columns]], plain)
+    assert {*more.columns} - {*plain.columns} == {
+        f"{what}{name}"
+        for what in ("tau_", "p_", "overlap_", "distance_", "")
+        for name in ("integrated-gradients", "lime")
+    }
+    with torch.no_grad():
+        reading = model.read(toy_batch(model, corpus))
+        expected = integrated_gradients(model, reading, steps=32).abs().numpy()
+    own = more[more["subject"] == "trained"].set_index("id").loc[[each.id for each in corpus.test]]
+    whole = [place for place, values in enumerate(own["integrated-gradients"]) if values is not None]
+    assert len(whole) == 2
+    for place in whole:
+        values = own["integrated-gradients"].iloc[place]
+        assert values == pytest.approx(expected[place, : len(values)].tolist(), rel=1e-4)
+    lengths = reading.mask.sum(1).tolist()
+    taus = [kendall(reading.weights[row, :n], expected[row, :n])[0] for row, n in enumerate(lengths)]
+    assert own["tau_integrated-gradients"].tolist() == pytest.approx(taus, nan_ok=True)
+    assert spelled(step)["parameters"]["also"] == step.also
+    assert "also" not in spelled(Importance())["parameters"]
+
+
+@pytest.mark.parametrize("also", ["gradient", "limes"])
+def test_importance_refuses_what_is_no_further_importance(also):
+    with pytest.raises(Refusal, match=also):
+        Importance(also=also)

@@ -87,7 +87,7 @@ def test_rows_say_what_the_evidence_says(settings, kind):
             assert found == pytest.approx([*expected], nan_ok=True)
     # Of a text with one candidate every answer is the same, and sampled importances are rounding errors.
     open_ = [example.candidates is None or len({*example.candidates}) > 1 for example in corpus.test]
-    drawn = told[[f"tau_{a}_{b}" for a, b in explainers.PAIRS]]
+    drawn = told[[f"tau_{a}_{b}" for a, b in explainers.pairs(explainers.RANKINGS)]]
     undefined = drawn.loc[[example.id for example in corpus.test]].isna().all(axis=1)
     assert undefined[open_].tolist() == [int(n) < 2 for n in reading.mask.sum(1)[open_]]
 

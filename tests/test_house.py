@@ -77,6 +77,7 @@ def test_no_part_uses_itself_by_way_of_others():
 TORCH_FREE = re.compile(
     r"(corpus|statistics|claims|store|compare|gallery|charts|terminal|studies|findings|web)(\.|$)"
     r"|experiments\.(catalogue|cards|figures|description)$"
+    r"|evidence\.importances\.names$"
     r"|experiments\.\w+\.(conclude|charts|cards)$"
     r"|experiments\.(?!shared)\w+$(?<!observers)(?<!contract)"
 )
@@ -154,6 +155,22 @@ def test_numbers_are_read_out_of_names_in_one_place():
     }
     # The other one reads the setting of word vectors, which is stored as it is written.
     assert read == {"experiments/shared/numbered.py", "experiments/vectors/conclude.py"}
+
+
+@pytest.mark.parametrize(
+    ("spelling", "home"),
+    [
+        (r"""partition\(["']@["']\)|split\(["']@["']\)|endswith\(["']@""", "statistics/named.py"),
+        (r"""(removeprefix|startswith|inputs\[f?|compile\(r)\(?["']seed """, "store/cell.py"),
+    ],
+)
+def test_stored_names_become_data_in_one_place(spelling, home):
+    """What a measure is measured at and what seed an observation is of are read by one function each."""
+    reading = re.compile(spelling)
+    found = {
+        path.relative_to(SOURCE).as_posix() for path, source in sources().items() if reading.search(source)
+    }
+    assert found == {home}
 
 
 # Files that import by a computed name: the public API, loaded lazily, a factory that a user names, and the

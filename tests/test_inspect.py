@@ -15,12 +15,12 @@ from attentest.auditing.models import as_model
 from attentest.evidence.adversary.strongest import strongest_adversary
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
+from attentest.evidence.importances.names import IMPORTANCES
 from attentest.evidence.permutation import medians, output_changes
 from attentest.evidence.removal.decisions import overtaken, predicted, without
 from attentest.evidence.removal.exhausted_flip import exhausted_flip, exhausted_sets
 from attentest.evidence.removal.first_flip import first_flips
 from attentest.foreign.loading import adopt
-from attentest.inspection.importances import NAMES
 from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
 from tests.families import LABELS, made, tiny, tokenizer, transformers
@@ -380,6 +380,6 @@ def test_the_guide_runs(tmp_path, monkeypatch):
     here = {"model": toy_model(toy_corpus(), encoder="average")}
     exec(blocks["inspect"], here)
     assert (tmp_path / "view.html").exists()
-    assert all(f'importances["{name}"]' in guide or f'["{name}"]' in guide for name in NAMES)
+    assert all(f'importances["{name}"]' in guide or f'["{name}"]' in guide for name in tuple(IMPORTANCES))
     documented = ("importances", "epsilon", "permutations", "nulls", "steps", "effort", "too_long", "seed")
     assert all(f"`{name}=" in guide for name in documented)

@@ -11,11 +11,15 @@ from attentest.auditing.provenance import call, digest_of_texts, provenance, wit
 from attentest.auditing.questions import QUESTIONS
 from attentest.auditing.titles import TITLES, title_of
 from attentest.claims.calibrated import calibrated_tests, error_rates
-from attentest.claims.criteria import CRITERIA, NOT_JUDGED, NOT_MEASURED, NOT_SUPPORTED, SUPPORTED, UNDECIDED
+from attentest.claims.criteria import CRITERIA
 from attentest.claims.in_words import IN_WORDS
 from attentest.claims.judgement import Answer, Judgement
 from attentest.claims.plain import headline, in_one_sentence, main_answer, worded
+from attentest.claims.verdict import Verdict
 from tests.planted_models import planted_texts
+
+SUPPORTED, NOT_SUPPORTED, UNDECIDED = Verdict.SUPPORTED, Verdict.NOT_SUPPORTED, Verdict.UNDECIDED
+NOT_JUDGED, NOT_MEASURED = Verdict.NOT_JUDGED, Verdict.NOT_MEASURED
 
 NAMED = {criterion.name: criterion for criterion in CRITERIA}
 ANSWERED = {"margin": 0.1, "estimate": 0.25, "low": 0.2, "high": 0.3, "null": 0.0, "effect": 0.25, "n": 50}

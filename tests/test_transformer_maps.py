@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attentest.foreign.editing import watching
-from attentest.foreign.flow import flows
-from attentest.foreign.maps import KINDS, attention_map, map_of
+from attentest.foreign.maps import KINDS, attention_map, flows, map_of
 from attentest.model.networks.decoder import distribution
 from attentest.refusal import Refusal
 from tests.families import FAMILIES, examples, made

@@ -18,7 +18,7 @@ from attentest.auditing.digest import audited_digest
 from attentest.auditing.held import check_held, held_model, name_of
 from attentest.auditing.options import CLASSIFY, REFUSE, check_options, check_task
 from attentest.auditing.pace import Watcher
-from attentest.auditing.page import fragment, write
+from attentest.auditing.page import FORMATS, fragment
 from attentest.auditing.provenance import call, made_now, provenance, without_path
 from attentest.auditing.room import TooLong, with_room
 from attentest.auditing.run import Audit, audited, check_budget
@@ -28,6 +28,7 @@ from attentest.claims.criteria import Judgement, judged
 from attentest.claims.criterion import QUESTIONS, SCOPE
 from attentest.claims.plain import Headline, headline, worded
 from attentest.model.seam import Model
+from attentest.statistics.named import Named
 from attentest.store.store import Store
 
 
@@ -93,7 +94,7 @@ class AuditResult:
     @cached_property
     def document(self) -> dict[str, Any]:
         """All of it as plain values, for programs and pages."""
-        names = dict.fromkeys((f.experiment, f.measure.partition("@")[0]) for f in self.audit.findings)
+        names = dict.fromkeys((f.experiment, Named.of(f.measure).name) for f in self.audit.findings)
         known = {
             "model": self.model,
             "attention": self.attention,
@@ -127,7 +128,7 @@ class AuditResult:
 
     def save(self, out: Path | str) -> Path:
         """Write it: .html is a page of its own, .md a section for a model card, .json everything."""
-        return write(self.document, out)
+        return FORMATS.write(self.document, out)
 
     def _repr_html_(self) -> str:
         return fragment(self.document)

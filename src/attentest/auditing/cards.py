@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from attentest.auditing.means import EXPLAINERS
 from attentest.claims.calibrated import calibrated_cards
+from attentest.evidence.importances.names import IMPORTANCES
 from attentest.experiments.ablation.conclude import OURS
 from attentest.experiments.cards import CARDS
 from attentest.refusal import look_up
 from attentest.statistics.card import OF_RANDOM_RANKING, Card
+from attentest.statistics.named import Named
 
 PAPER = "deyoung2020eraser"
 SHARES = "1, 5, 10, 20 and 50 % of the units, at least one"
@@ -28,7 +30,7 @@ def _agreement() -> dict[str, Card]:
             section="4.1 asks it of gradients and leave-one-out; the other explainers and the null are ours",
             undefined_when="the text has one unit, or all weights or all importances are alike",
         )
-        for name, title in EXPLAINERS.items()
+        for name, title in ((name, IMPORTANCES[name].title) for name in EXPLAINERS)
     }
 
 
@@ -123,4 +125,4 @@ AUDIT_CARDS: dict[str, Card] = calibrated_cards(
 
 def audit_card(experiment: str, measure: str) -> Card:
     """The card of anything an audit measures; one whose name ends in a setting shares that of all."""
-    return look_up(f"{experiment}/{measure.partition('@')[0]}", {**CARDS, **AUDIT_CARDS}, "card")
+    return look_up(f"{experiment}/{Named.of(measure).name}", {**CARDS, **AUDIT_CARDS}, "card")

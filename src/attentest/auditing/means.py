@@ -11,12 +11,12 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from attentest.evidence.importances.names import IMPORTANCES
+from attentest.evidence.importances.names import GRADIENT, further
 from attentest.statistics.group_means import Means, Measure, of_controls, reasons
 from attentest.statistics.record import Finding, ordered
 
 WHO = ("seed", "subject", "id", "length")
-EXPLAINERS = {name: title for name, title in IMPORTANCES.items() if name != "gradient"}  # see importance
+EXPLAINERS = further((GRADIENT,))  # see importance
 # Of a text: parts that were drawn, what is left of the error, places on the way, and units that were ranked.
 DRAWN = ("pairs", "error", "steps", "units")
 ERASED = ("comprehensiveness", "sufficiency")

@@ -1,19 +1,24 @@
-"""What an audit asks, each as rows: the studies' own experiments, and three that need no training."""
+"""What an audit asks, each as rows: the studies' own experiments, and three that need no training.
+
+One of the three is what becomes of the output under an attention that knows nothing of the text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import final
 
 import numpy as np
 import torch
 
 from attentest.auditing import means as audit_means
-from attentest.auditing.ablation import ablated
 from attentest.auditing.map_rows import NOT_OF_MAPS, map_dispersion, map_importance
+from attentest.auditing.means import ABLATED
 from attentest.auditing.rankings import agreed, erased, marked
 from attentest.corpus.example import UNLABELLED
+from attentest.evidence.ablation import moved, moved_by_uniform
 from attentest.evidence.importances.sampled import Precision
 from attentest.experiments.adversary.observe import Adversary
 from attentest.experiments.catalogue import CONCLUSIONS
@@ -25,9 +30,30 @@ from attentest.experiments.information.observe import Information
 from attentest.experiments.permutation.observe import Permutation
 from attentest.experiments.removal.observe import Removal
 from attentest.experiments.shared.answers import answered
+from attentest.experiments.shared.common_columns import common_columns
 from attentest.foreign.prompt import NEXT_LABELS
 from attentest.model.reader import readings
+from attentest.model.seam import Model, Reading
 from attentest.refusal import Refusal
+
+
+def ablated(subject: Subject, twin: Model | None) -> Iterator[Row]:
+    """One row a text: how far the output moves under uniform weights, and under an untrained twin's.
+
+    NaN for one unit, which leaves attention no choice, and where there is no twin.
+    """
+    model = subject.model
+    others: Iterable[Reading | None] = repeat(None)
+    if twin is not None:
+        others = (reading for _, reading in readings(twin, subject.texts))
+    for (rows, reading), theirs in zip(readings(model, subject.texts), others, strict=False):
+        even = moved_by_uniform(model, reading).change
+        frozen = torch.full_like(even, float("nan"))
+        if theirs is not None:
+            frozen = moved(model, reading, theirs.weights.to(reading.weights)).change
+        for place, row in enumerate(common_columns(subject, rows, reading)):
+            changes = dict(zip(ABLATED, (float(even[place]), float(frozen[place])), strict=True))
+            yield {**row, **changes}
 
 
 @final
@@ -144,7 +170,7 @@ def _importance(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:
         if audit.of_map:
             yield from map_importance(each)
         else:
-            yield from Importance(nulls=draws, shown=0).ask(each, drawing(rng))
+            yield from Importance(nulls=draws, shown=0, also="").ask(each, drawing(rng))
 
 
 def _permutation(audit: Auditing, rng: np.random.Generator) -> Iterator[Row]:

@@ -1,21 +1,23 @@
 """An audit: every question of the budget put to one model, with what it took and what had to be left out.
 
 Each question is asked by the code of the studies, so that a number means here what it means there.
+
+A question that does not fit into the memory of a GPU is asked again, of fewer texts at a time.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 import pandas as pd
+import torch
 
 from attentest.auditing.kept import KeptQuestions
 from attentest.auditing.means import DRAWN
-from attentest.auditing.memory import in_memory
 from attentest.auditing.pace import Pace, Watcher
 from attentest.auditing.questions import BUDGETS, QUESTIONS, Auditing, Budget, NothingGiven
 from attentest.auditing.shown_texts import ASKED, ShownTexts, borne_out, shown_texts
@@ -23,10 +25,33 @@ from attentest.auditing.subject import audited_subject, on_the_bench, subject_of
 from attentest.corpus.example import Example
 from attentest.experiments.contract import Row, Subject
 from attentest.foreign.resting import Resting, resting_of
+from attentest.model.batch import AbstractSplit
+from attentest.model.reader import TEXTS
 from attentest.model.seam import Model
 from attentest.refusal import Refusal, look_up
 from attentest.statistics.record import Finding, to_frame
 from attentest.store.store import Store
+
+Found = TypeVar("Found")
+
+
+def in_memory(texts: AbstractSplit, ask: Callable[[], Found]) -> Found:
+    """What `ask` finds, with batches of half the texts as often as it runs out of memory."""
+    while True:
+        try:
+            return ask()
+        except torch.OutOfMemoryError as error:
+            texts.at_once = (texts.at_once or TEXTS) // 2
+            if not texts.at_once:
+                raise Refusal(
+                    "memory of the GPU",
+                    got="too little for one text at a time",
+                    needs="room for the model and one text under many attentions",
+                    way_out="Say dtype='bfloat16', too_long='truncate', or device='cpu'.",
+                ) from error
+        if torch.cuda.is_available():  # outside the handler, whose traceback holds tensors
+            torch.cuda.empty_cache()
+
 
 SEED = 0  # of every draw, unless another is given: the same audit again gives the same numbers
 SHUFFLED = "Training again on shuffled labels is no part of an audit: it would need the training data."

@@ -30,7 +30,7 @@ from attentest.model.protocol import resolved
 from attentest.model.training.building import random_scale
 from attentest.model.training.provenance import config_of, placed
 from attentest.model.training.tuning import candidates, named, settled
-from attentest.store.cell import Cell
+from attentest.store.cell import Cell, seed_role
 from attentest.store.checking import fault
 from attentest.store.provenance import Provenance
 from attentest.store.store import Store
@@ -219,7 +219,7 @@ class Planner:
         shared: dict[str, Any] = {}
         for seed in range(seeds):
             config, where = self.resolve(replace(base, seed=seed), corpus)
-            inputs[f"seed {seed}"] = self.observation(step, config, corpus, where).key
+            inputs[seed_role(seed)] = self.observation(step, config, corpus, where).key
             shared = {k: v for k, v in config.spelled().items() if k != "seed"}
         about = spelled(step) | point.axes | {"model": shared}
         version = CONCLUSIONS[step.name].version
@@ -265,6 +265,6 @@ def points(study: Study) -> list[Point]:
 
 def spelled(step: AbstractExperiment) -> dict[str, Any]:
     """An experiment as it enters a key."""
-    unsaid = {name for name in step.later if getattr(step, name) == getattr(type(step), name)}
+    unsaid = {name for name, unchanged in step.later.items() if getattr(step, name) == unchanged}
     parameters = {k: v for k, v in asdict(step).items() if k not in {"mode", *unsaid}}
     return {"experiment": step.name, "mode": step.mode, "parameters": parameters}

@@ -58,7 +58,7 @@ def _demo(
     texts = []
     for finding in asked[0][1]:
         if finding.config["experiment"] == "permutation" and store.has(finding.key):
-            observation = planner.cells[finding.inputs["seed 0"]]
+            observation = planner.cells[finding.observations[0]]
             texts += _texts(finding, observation, store)
     about = {
         "study": studies[0].study,

@@ -14,8 +14,9 @@ from attentest.bench.fleets import MOST, attempt_together, batch_key
 from attentest.bench.frontier import Frontier
 from attentest.bench.needs import Resources, needs_of
 from attentest.bench.plan import Planner
-from attentest.claims.claims import Claim, Verdict
+from attentest.claims.claims import Claim, ClaimAtPoint
 from attentest.claims.judging import Evidence, is_asked, judged, point
+from attentest.claims.verdict import Verdict
 from attentest.experiments.removed_measures import current
 from attentest.refusal import Refusal
 from attentest.statistics.moderated import by_priors
@@ -120,7 +121,7 @@ class _Refused(Exception):
         self.event = event
 
 
-def judge(study: Study, cells: Sequence[Cell], store: Store) -> list[tuple[Cell, Verdict]]:
+def judge(study: Study, cells: Sequence[Cell], store: Store) -> list[tuple[Cell, ClaimAtPoint]]:
     """What the findings say of each claim, at every grid point that it is about."""
     claims = [Claim(**written.model_dump()) for written in study.claim]
     done = {cell.key: cell for cell in cells if store.has(cell.key)}
@@ -134,10 +135,10 @@ def judge(study: Study, cells: Sequence[Cell], store: Store) -> list[tuple[Cell,
     return verdicts + [each for claim in claims for each in _never_asked(claim, cells)]
 
 
-def _never_asked(claim: Claim, cells: Sequence[Cell]) -> list[tuple[Cell, Verdict]]:
+def _never_asked(claim: Claim, cells: Sequence[Cell]) -> list[tuple[Cell, ClaimAtPoint]]:
     """A claim on what the study does not run is undecided at every grid point: to be silent would mislead."""
     if any(is_asked(claim, cell.config) for cell in cells):
         return []
-    said = Verdict(claim, "undecided", f"the study does not run {claim.parts[0]}, {claim.mode}")
+    said = ClaimAtPoint(claim, Verdict.UNDECIDED, f"the study does not run {claim.parts[0]}, {claim.mode}")
     one_a_point = {tuple(point(cell.config).values()): cell for cell in cells}
     return [(cell, said) for cell in one_a_point.values() if claim.is_about(point(cell.config))]

@@ -19,7 +19,7 @@ from attentest.bench.result import StudyResult
 from attentest.bench.study import Outcome, Watcher, again, judge, run_cells
 from attentest.bench.subjects import load_model
 from attentest.bench.work import attempt, best_device, device_of
-from attentest.claims.claims import ClaimVerdict, Verdict, overall
+from attentest.claims.claims import ClaimAtPoint, ClaimVerdict, overall
 from attentest.corpus.catalogue import canonical_name
 from attentest.corpus.shelf import entries
 from attentest.corpus.vectors import is_absent
@@ -218,7 +218,7 @@ def with_present_vectors(study: Study, data_dir: str | None) -> tuple[Study, lis
     return study, [{"vectors": name, "reason": "absent"} for name in absent]
 
 
-def _at_point(cell: Cell, verdict: Verdict) -> dict[str, Any]:
+def _at_point(cell: Cell, verdict: ClaimAtPoint) -> dict[str, Any]:
     """A claim at one grid point."""
     return {
         "says": verdict.claim.says,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import altair as alt
 import numpy as np
 import pandas as pd
@@ -18,8 +16,6 @@ from attentest.charts.style import (
 )
 from attentest.statistics.density import finite, shares
 
-Importance = Literal["gradient", "loo"]
-IMPORTANCES = {"gradient": "gradient importance", "loo": "leave-one-out importance"}
 VARIANTS = {
     "exact": "exact optimum",
     "last": "published search, last iterate",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import final
 
 import altair as alt
 import numpy as np
@@ -23,8 +23,6 @@ from attentest.charts.style import (
 )
 from attentest.statistics.density import density, finite
 
-Importance = Literal["gradient", "loo"]
-IMPORTANCES = {"gradient": "gradient importance", "loo": "leave-one-out importance"}
 HEIGHT = 38  # points for a lane
 
 

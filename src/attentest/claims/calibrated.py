@@ -17,6 +17,7 @@ from importlib.resources import files
 from typing import final
 
 from attentest.statistics.card import Card
+from attentest.statistics.named import Named
 
 TESTS, CRITERIA = "calibrated_tests.csv", "calibrated_criteria.csv"
 TEXTS = 200  # of every audit behind the error rates
@@ -127,10 +128,9 @@ def error_rates(criterion: str, kind: str | None) -> ErrorRates | None:
 def how_good(key: str) -> str:
     """What a card says about its test: `key` is experiment/measure, of all settings behind an @ together."""
     found = [
-        (setting, one.sentence)
-        for name, one in calibrated_tests().items()
-        for measure, _, setting in [name.partition("@")]
-        if measure == key and one.sentence
+        (named.setting, one.sentence)
+        for named, one in ((Named.of(name), one) for name, one in calibrated_tests().items())
+        if named.name == key and one.sentence
     ]
     return "; ".join(f"at {setting}: {said}" if setting else said for setting, said in found)
 

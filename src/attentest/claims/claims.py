@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, final
+from typing import final
 
 import numpy as np
 import pandas as pd
 
 from attentest.claims.measured import Deviation, estimates, is_p_value, numbers, plain_deviation
 from attentest.claims.rules import parse, rule_p, shown, told, untested
+from attentest.claims.verdict import Verdict, decided, over_counts
 from attentest.refusal import Refusal, look_up
 from attentest.statistics.multiplicity import LEVEL, holm
 
@@ -95,7 +96,7 @@ class Claim:
 
 @final
 @dataclass(frozen=True)
-class Verdict:
+class ClaimAtPoint:
     """What the findings of one grid point say of a claim, and why.
 
     `p` is small where the data speak for `supported_if`, `p_refutes` where they speak for `refuted_if`. Both
@@ -103,7 +104,7 @@ class Verdict:
     """
 
     claim: Claim
-    verdict: Literal["supported", "refuted", "undecided"]
+    verdict: Verdict
     reason: str
     p: float = math.nan
     p_refutes: float = math.nan
@@ -131,14 +132,9 @@ class ClaimVerdict:
         return self.supported + self.refuted + self.undecided
 
     @property
-    def verdict(self) -> Literal["supported", "refuted", "mixed", "undecided"]:
+    def verdict(self) -> Verdict:
         """The one word."""
-        decided = self.supported + self.refuted
-        if self.supported and self.refuted:
-            return "mixed"
-        if not decided or 2 * decided < self.points:
-            return "undecided"
-        return "supported" if self.supported else "refuted"
+        return over_counts(self.supported, self.refuted, self.points)
 
     @property
     def reason(self) -> str:
@@ -167,7 +163,7 @@ def verdict(
     findings: pd.DataFrame,
     others: pd.DataFrame | None = None,
     deviation: Deviation = plain_deviation,
-) -> Verdict:
+) -> ClaimAtPoint:
     """What the findings of one grid point say, as if it were the only one.
 
     `others` are the findings of the model it is compared with.
@@ -175,9 +171,9 @@ def verdict(
     return corrected([tested(claim, findings, others, deviation)])[0]
 
 
-def overall(verdicts: Iterable[Verdict]) -> list[ClaimVerdict]:
+def overall(verdicts: Iterable[ClaimAtPoint]) -> list[ClaimVerdict]:
     """The verdict of every claim over its grid points, in the order in which the claims come up."""
-    groups: list[list[Verdict]] = []
+    groups: list[list[ClaimAtPoint]] = []
     for one in verdicts:
         own = next((group for group in groups if group[0].claim == one.claim), None)
         if own is None:
@@ -187,10 +183,12 @@ def overall(verdicts: Iterable[Verdict]) -> list[ClaimVerdict]:
     return [over_points(group[0].claim, group) for group in groups]
 
 
-def over_points(claim: Claim, verdicts: Iterable[Verdict]) -> ClaimVerdict:
+def over_points(claim: Claim, verdicts: Iterable[ClaimAtPoint]) -> ClaimVerdict:
     """The verdict of one claim from those of its grid points."""
     said = [one.verdict for one in verdicts]
-    return ClaimVerdict(claim, said.count("supported"), said.count("refuted"), said.count("undecided"))
+    return ClaimVerdict(
+        claim, *(said.count(each) for each in (Verdict.SUPPORTED, Verdict.REFUTED, Verdict.UNDECIDED))
+    )
 
 
 def tested(
@@ -262,7 +260,7 @@ def _tested(claim: Claim, row: pd.Series, other: pd.Series | None, deviation: De
     )
 
 
-def corrected(tests: Sequence[Tested]) -> list[Verdict]:
+def corrected(tests: Sequence[Tested]) -> list[ClaimAtPoint]:
     """The verdicts of one claim at all its grid points, after Holm within each of the two directions."""
     raw = np.array([[one.p, one.p_refutes] for one in tests]).reshape(len(tests), 2)
     counts = (~np.isnan(raw)).sum(axis=0).tolist()
@@ -270,22 +268,22 @@ def corrected(tests: Sequence[Tested]) -> list[Verdict]:
     return [_settled(one, p, q, counts) for one, (p, q) in zip(tests, settled.tolist(), strict=True)]
 
 
-def _settled(one: Tested, p: float, p_refutes: float, counts: Sequence[int]) -> Verdict:
+def _settled(one: Tested, p: float, p_refutes: float, counts: Sequence[int]) -> ClaimAtPoint:
     p, p_refutes = (math.nan if math.isnan(each) else each for each in (p, p_refutes))
     if one.reason:
-        return Verdict(one.claim, "undecided", one.reason)
+        return ClaimAtPoint(one.claim, Verdict.UNDECIDED, one.reason)
     supported, refuted = p < LEVEL, p_refutes < LEVEL
     itself = is_p_value(one.claim.parts[1])
     supports = told(one.claim.supported_if, p, counts[0], itself=itself)
     refutes = told(one.claim.refuted_if, p_refutes, counts[1], itself=itself)
-    said: Literal["supported", "refuted", "undecided"] = "undecided"
+    said = decided(supported, refuted, against=Verdict.REFUTED)
     if supported and refuted:
         parts = ["both rules hold, so they contradict each other", one.seen, supports, refutes]
     elif supported:
-        said, parts = "supported", [one.claim.supported_if, one.seen, supports]
+        parts = [one.claim.supported_if, one.seen, supports]
     elif refuted:
-        said, parts = "refuted", [one.claim.refuted_if, one.seen, refutes]
+        parts = [one.claim.refuted_if, one.seen, refutes]
     else:
         parts = [one.unknown or "neither rule is shown", one.seen, supports, refutes]
     reason = "; ".join(part for part in (f"{parts[0]}: {parts[1]}", *parts[2:], one.note) if part)
-    return Verdict(one.claim, said, reason, one.p, one.p_refutes, p, p_refutes)
+    return ClaimAtPoint(one.claim, said, reason, one.p, one.p_refutes, p, p_refutes)

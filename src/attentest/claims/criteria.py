@@ -27,27 +27,16 @@ from scipy import stats
 from attentest.claims import calibrated
 from attentest.claims.criterion import (
     CRITERIA,
-    NOT_APPLICABLE,
-    NOT_JUDGED,
-    NOT_MEASURED,
-    NOT_SUPPORTED,
-    SUPPORTED,
-    UNDECIDED,
     Asked,
     Criterion,
 )
 from attentest.claims.judgement import MISSES, NO_POWER, Answer, Judgement, resting
+from attentest.claims.verdict import Verdict, decided, over_tests
 from attentest.statistics.multiplicity import LEVEL, holm
 
 __all__ = [
     "CRITERIA",
     "FEWEST",
-    "NOT_APPLICABLE",
-    "NOT_JUDGED",
-    "NOT_MEASURED",
-    "NOT_SUPPORTED",
-    "SUPPORTED",
-    "UNDECIDED",
     "Answer",
     "Asked",
     "Criterion",
@@ -91,7 +80,7 @@ def judged(
         judgements.append(
             Judgement(
                 criterion=criterion,
-                verdict=_verdict(own),
+                verdict=over_tests([answer.verdict for answer in resting(own)]),
                 answers=own,
                 error_rates=rates[criterion.name],
             )
@@ -122,7 +111,7 @@ class _Reading:
             return Answer(test=test, verdict=verdict, reason=reason, margin=margin)
         answer = Answer(
             test=test,
-            verdict=UNDECIDED,
+            verdict=Verdict.UNDECIDED,
             margin=margin,
             estimate=float(row.estimate),
             low=float(row.low),
@@ -134,7 +123,7 @@ class _Reading:
         )
         if misses or math.isnan(margin):
             reason = NO_POWER if math.isnan(margin) else MISSES
-            return replace(answer, verdict=NOT_JUDGED, reason=reason)
+            return replace(answer, verdict=Verdict.NOT_JUDGED, reason=reason)
         if row.n < FEWEST:
             return replace(answer, reason=f"fewer than {FEWEST} texts")
         at_most, at_least = one_sided(answer.effect - margin, float(row.error), float(row.freedom))
@@ -142,12 +131,12 @@ class _Reading:
             return replace(answer, reason="no standard error or no null")
         return replace(answer, p_at_most=at_most, p_at_least=at_least)
 
-    def _why_not(self, test: Asked) -> tuple[str, str]:
+    def _why_not(self, test: Asked) -> tuple[Verdict, str]:
         skipped = self.skipped.get(test.experiment)
         if skipped:
-            return NOT_MEASURED, skipped
+            return Verdict.NOT_MEASURED, skipped
         reason = self.absent.get(test.name) or self.absent.get(test.experiment)
-        return (NOT_APPLICABLE, reason) if reason else (NOT_MEASURED, "it was not asked")
+        return (Verdict.NOT_APPLICABLE, reason) if reason else (Verdict.NOT_MEASURED, "it was not asked")
 
 
 def one_sided(beyond: float, error: float, freedom: float) -> tuple[float, float]:
@@ -166,22 +155,10 @@ def _settled(answers: Sequence[Answer]) -> list[Answer]:
     settled = []
     for answer, most, least in zip(answers, at_most, at_least, strict=True):
         if not math.isnan(most):
-            verdict = SUPPORTED if most < LEVEL else NOT_SUPPORTED if least < LEVEL else UNDECIDED
-            reason = NEAR if verdict == UNDECIDED else ""
+            verdict = decided(most < LEVEL, least < LEVEL)
+            reason = NEAR if verdict == Verdict.UNDECIDED else ""
             answer = replace(
                 answer, verdict=verdict, reason=reason, p_at_most=float(most), p_at_least=float(least)
             )
         settled.append(answer)
     return settled
-
-
-def _verdict(answers: Sequence[Answer]) -> str:
-    """Of the tests with a margin, or of all where none has one."""
-    verdicts = {answer.verdict for answer in resting(answers)}
-    if NOT_SUPPORTED in verdicts:
-        return NOT_SUPPORTED
-    if len(verdicts) == 1:
-        return verdicts.pop()
-    if verdicts == {NOT_MEASURED, NOT_APPLICABLE}:
-        return NOT_MEASURED
-    return NOT_JUDGED if NOT_JUDGED in verdicts else UNDECIDED

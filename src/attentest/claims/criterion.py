@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
-SUPPORTED, NOT_SUPPORTED, UNDECIDED = "supported", "not supported", "undecided"
-NOT_MEASURED = "not measured"  # the budget left it out, or there was nothing to measure it with
-NOT_APPLICABLE = "not applicable"  # this model does not allow it
-NOT_JUDGED = "not judged"  # its tests have no shown power, for any model or for this kind
-VERDICTS = (SUPPORTED, NOT_SUPPORTED, UNDECIDED, NOT_MEASURED, NOT_APPLICABLE, NOT_JUDGED)
+from attentest.claims.verdict import Verdict
 
+JUDGED = (Verdict.SUPPORTED, Verdict.NOT_SUPPORTED, Verdict.UNDECIDED)
+VERDICTS = (
+    *JUDGED,
+    *(Verdict.NOT_MEASURED, Verdict.NOT_APPLICABLE, Verdict.NOT_JUDGED),
+)
 Question = Literal["pointer", "mechanism"]
 QUESTIONS: dict[str, str] = {
     "pointer": "Does attention point at the words that the output comes from?",
@@ -63,11 +64,15 @@ class Criterion:
     says: tuple[str, str]  # if supported, and if not
     tests: Sequence[Asked]
 
-    def meaning(self, verdict: str) -> str:
+    def meaning(self, verdict: Verdict) -> str:
         """The verdict in words, where there is one."""
         yes, no = self.says
-        undecided = "What was measured does not decide it."
-        return {SUPPORTED: yes, NOT_SUPPORTED: no, UNDECIDED: undecided}.get(verdict, "")
+        meanings = {
+            Verdict.SUPPORTED: yes,
+            Verdict.NOT_SUPPORTED: no,
+            Verdict.UNDECIDED: "What was measured does not decide it.",
+        }
+        return meanings.get(verdict, "")
 
 
 CRITERIA = (

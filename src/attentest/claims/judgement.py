@@ -9,14 +9,10 @@ from typing import Any, final
 
 from attentest.claims.calibrated import UNKNOWN, ErrorRates
 from attentest.claims.criterion import (
-    NOT_APPLICABLE,
-    NOT_JUDGED,
-    NOT_MEASURED,
-    NOT_SUPPORTED,
-    SUPPORTED,
     Asked,
     Criterion,
 )
+from attentest.claims.verdict import Verdict
 
 NAN = math.nan
 NO_POWER = "it has not been shown to tell models whose answer is yes from models whose answer is no"
@@ -30,7 +26,7 @@ class Answer:
     """A test with its numbers. Both p-values are corrected, over all judged tests in their direction."""
 
     test: Asked
-    verdict: str
+    verdict: Verdict
     reason: str = ""  # why nothing was decided; empty else
     margin: float = NAN  # of the effect; NaN where the test has none
     estimate: float = NAN
@@ -46,7 +42,7 @@ class Answer:
     @property
     def measured(self) -> bool:
         """Whether there is a number."""
-        return self.verdict not in (NOT_MEASURED, NOT_APPLICABLE)
+        return self.verdict not in (Verdict.NOT_MEASURED, Verdict.NOT_APPLICABLE)
 
     @property
     def limit(self) -> float:
@@ -68,8 +64,8 @@ class Answer:
 
     @property
     def _speaks_against(self) -> bool:
-        return self.verdict == NOT_SUPPORTED or (
-            self.verdict != SUPPORTED and self.p_at_least < self.p_at_most
+        return self.verdict == Verdict.NOT_SUPPORTED or (
+            self.verdict != Verdict.SUPPORTED and self.p_at_least < self.p_at_most
         )
 
     @property
@@ -100,7 +96,7 @@ class Judgement:
     """A criterion, its verdict, the answers of all its tests, and how often such verdicts are right."""
 
     criterion: Criterion
-    verdict: str
+    verdict: Verdict
     answers: Sequence[Answer]
     error_rates: ErrorRates | None = None
 
@@ -135,7 +131,7 @@ class Judgement:
         return " ".join(part for part in said if part)
 
     def _meaning(self) -> str:
-        if self.verdict == NOT_JUDGED:
+        if self.verdict == Verdict.NOT_JUDGED:
             reasons = dict.fromkeys(answer.reason for answer in self.rests_on if answer.measured)
             return f"The numbers are shown and not judged: {', '.join(reasons)}."
         return self.criterion.meaning(self.verdict)

@@ -15,7 +15,7 @@ from typing import Any, final
 
 import pandas as pd
 
-from attentest.claims.claims import AXES, Claim, Tested, Verdict, corrected, tested
+from attentest.claims.claims import AXES, Claim, ClaimAtPoint, Tested, corrected, tested
 from attentest.claims.measured import Deviation, plain_deviation
 from attentest.statistics.group_means import CONTROLS
 
@@ -37,7 +37,7 @@ class Evidence:
 
 def judged(
     claims: Iterable[Claim], evidence: Mapping[str, Evidence], deviation: Deviation = plain_deviation
-) -> Iterator[tuple[str, Verdict]]:
+) -> Iterator[tuple[str, ClaimAtPoint]]:
     """What each evidence, by its name, says of each claim about it, in the order of the claims.
 
     The p-values of a claim are corrected over all evidence that it was tested on.

@@ -10,6 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from attentest.claims.rules import BOUNDS, MEASURED, Estimate
+from attentest.statistics.named import Named
 
 NAN = math.nan
 WIDTH = 2 * float(stats.norm.ppf(0.975))  # of a 95 % interval, in standard errors
@@ -88,7 +89,7 @@ def is_p_value(measure: str) -> bool:
     Where it is the mean over seeds, the mean is taken as the p-value. That is conservative for p-values of
     trainings that are independent or correlated as normal variables are.
     """
-    return "p" in measure.partition("@")[0].split("-")
+    return "p" in Named.of(measure).name.split("-")
 
 
 def difference(row: pd.Series, other: pd.Series | None, deviation: Deviation = plain_deviation) -> Estimate:

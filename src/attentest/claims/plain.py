@@ -14,22 +14,18 @@ from typing import Any, Literal, final
 
 from attentest.claims.calibrated import calibrated_tests
 from attentest.claims.criterion import (
-    NOT_APPLICABLE,
-    NOT_JUDGED,
-    NOT_MEASURED,
-    NOT_SUPPORTED,
+    JUDGED,
     QUESTIONS,
-    SUPPORTED,
-    UNDECIDED,
     VERDICTS,
     Question,
 )
 from attentest.claims.in_words import IN_WORDS
 from attentest.claims.judgement import Answer, Judgement
+from attentest.claims.verdict import Verdict
 
 State = Literal["yes", "some", "no", "open", "unknown"]
 ABOUT = {"pointer": "Criteria of where it points", "mechanism": "Criteria of what it does"}
-ABSENT = {NOT_MEASURED: "", NOT_APPLICABLE: "It cannot be asked of this attention: "}
+ABSENT = {Verdict.NOT_MEASURED: "", Verdict.NOT_APPLICABLE: "It cannot be asked of this attention: "}
 
 
 def main_answer(judgement: Judgement) -> Answer | None:
@@ -47,12 +43,12 @@ def in_one_sentence(judgement: Judgement) -> str:
         why = next((each.reason for each in judgement.rests_on if each.reason), "")
         return _capital(f"{ABSENT.get(judgement.verdict, '')}{why.rstrip('.') or 'no number'}.")
     said = IN_WORDS[answer.test.name].said(answer)
-    if judgement.verdict == UNDECIDED:
+    if judgement.verdict == Verdict.UNDECIDED:
         few = f" ({answer.reason})" if answer.reason else ""
         return f"Not decided{few}: {said}."
-    if judgement.verdict == NOT_SUPPORTED:
+    if judgement.verdict == Verdict.NOT_SUPPORTED:
         return _capital(f"{said}, which falls short of the margin.")
-    if judgement.verdict == NOT_JUDGED:
+    if judgement.verdict == Verdict.NOT_JUDGED:
         return f"Shown and not judged, because {answer.reason}: {said}."
     return f"{meaning.rstrip('.')}: {said}."
 
@@ -148,14 +144,14 @@ def _verdicts(judgements: Sequence[Judgement], question: str) -> list[str]:
 
 def _state(verdicts: Sequence[str]) -> State:
     """What the judged criteria of a question say together; the others say nothing."""
-    judged = {verdict for verdict in verdicts if verdict in (SUPPORTED, NOT_SUPPORTED, UNDECIDED)}
+    judged = {verdict for verdict in verdicts if verdict in JUDGED}
     if not judged:
         return "unknown"
-    if judged == {SUPPORTED}:
+    if judged == {Verdict.SUPPORTED}:
         return "yes"
-    if SUPPORTED in judged:
+    if Verdict.SUPPORTED in judged:
         return "some"
-    return "no" if NOT_SUPPORTED in judged else "open"
+    return "no" if Verdict.NOT_SUPPORTED in judged else "open"
 
 
 def _advice(pointer: State, mechanism: State) -> str:

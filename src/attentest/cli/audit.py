@@ -110,12 +110,12 @@ def _audited(
     check_task(words["task"], **prompted, labels=of_model["labels"])
     trust = {"network": of_model["network"], "remote_code": of_model["remote_code"]}
     check_model(model, **trust, task=words["task"])
-    from attentest.auditing.page import check_out
+    from attentest.auditing.page import FORMATS
     from attentest.auditing.texts import given_texts
     from attentest.terminal.progress import foretelling
 
     for each in out:
-        check_out(each)
+        FORMATS.check(each)
     given = given_texts(data, **columns, missing=words["missing"])
     with foretelling(f"audit of {model}") as watcher:
         from attentest.auditing.api import audit as ask

@@ -28,6 +28,7 @@ from attentest.cli.of_model import (
 )
 from attentest.cli.shared import JsonOption, print_document
 from attentest.cli.spelling import in_options
+from attentest.evidence.importances.names import BY_CAPTUM, IMPORTANCES
 
 
 def inspect(
@@ -41,8 +42,8 @@ def inspect(
     importance: Annotated[
         list[str] | None,
         typer.Option(
-            help="gradient, leave-one-out, integrated-gradients, shapley or lime (all of them by default);"
-            " captum-lime, captum-kernel-shap. May be given again."
+            help=f"{', '.join(IMPORTANCES)} (all of them by default); {', '.join(BY_CAPTUM)}. May be given"
+            " again."
         ),
     ] = None,
     epsilon: Annotated[
@@ -79,12 +80,11 @@ def inspect(
         asked = task_of(task, prompt, mark)
         check_task(task, asked["prompt"], labels, mark)
         check_model(model, network=network, remote_code=remote_code, task=task)
-        from attentest.inspection.page import check_out
+        from attentest.inspection.page import FORMATS
 
         for each in html or []:
-            check_out(each)
+            FORMATS.check(each)
         from attentest.inspection.api import inspect as ask
-        from attentest.inspection.importances import NAMES
 
         view = ask(
             model,
@@ -92,7 +92,7 @@ def inspect(
             query=query,
             labels=labels,
             attention=chosen,
-            importances=importance or NAMES,
+            importances=importance or tuple(IMPORTANCES),
             epsilon=epsilon,
             permutations=permutations,
             seed=seed,

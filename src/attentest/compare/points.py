@@ -63,9 +63,9 @@ class GridPoint:
     def models(self) -> dict[str, str]:
         """The keys of its trained models by seed, as far as the store tells."""
         seen = {
-            name.removeprefix("seed "): finding.stored.cells.get(key)
+            str(seed): finding.stored.cells.get(key)
             for finding in self.findings
-            for name, key in finding.cell.inputs.items()
+            for seed, key in finding.cell.observations.items()
         }
         return {seed: cell.inputs["model"] for seed, cell in seen.items() if cell and "model" in cell.inputs}
 

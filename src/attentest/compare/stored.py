@@ -90,7 +90,7 @@ class StoredFinding:
 
     def weights(self, seed: int) -> dict[str, list[float]]:
         """The attention of that seed's model over every text it read, by id; empty where that is not kept."""
-        seen = self.stored.cells.get(self.cell.inputs.get(f"seed {seed}", ""))
+        seen = self.stored.cells.get(self.cell.observations.get(seed, ""))
         key = "" if seen is None else seen.inputs.get("reading", "")
         if not key or not self.stored.store.holds(key, "readings.parquet"):
             return {}

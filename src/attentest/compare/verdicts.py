@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import final
 
 from attentest.claims import judging
-from attentest.claims.claims import AXES, Claim, Verdict
+from attentest.claims.claims import AXES, Claim, ClaimAtPoint
 from attentest.claims.judging import Evidence
 from attentest.compare.points import GridPoint
 from attentest.compare.stored import StoredFinding
@@ -26,7 +26,7 @@ class Judged:
     study: Study
     point: GridPoint
     finding: StoredFinding
-    verdict: Verdict
+    verdict: ClaimAtPoint
 
 
 def asks_for(study: Study, finding: StoredFinding) -> bool:

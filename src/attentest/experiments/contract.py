@@ -168,8 +168,8 @@ class AbstractExperiment(ABC):
     cite: ClassVar[str]
     version: ClassVar[int]
     reads: ClassVar[bool] = True  # whether it needs the stored readings of the test split
-    # Parameters that are younger than the first keys: at their defaults, which change nothing, they stay out.
-    later: ClassVar[frozenset[str]] = frozenset()
+    # Parameters that are younger than the first keys, and the value that changes nothing: then they stay out.
+    later: ClassVar[Mapping[str, Any]] = {}
 
     mode: Literal["corrected", "as-published"] = "corrected"
 

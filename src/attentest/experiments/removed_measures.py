@@ -11,6 +11,7 @@ from itertools import product
 
 import pandas as pd
 
+from attentest.statistics.named import Named
 from attentest.statistics.record import completed
 
 _EVERY = {
@@ -57,5 +58,5 @@ REMOVED = frozenset(f"{experiment}/{measure}" for experiment, names in _EVERY.it
 def current(stored: pd.DataFrame) -> pd.DataFrame:
     """A stored table of findings as this version reads it: all columns, and no removed measure."""
     named = zip(stored["experiment"], stored["measure"], strict=True)
-    kept = [f"{experiment}/{measure.partition('@')[0]}" not in REMOVED for experiment, measure in named]
+    kept = [f"{experiment}/{Named.of(measure).name}" not in REMOVED for experiment, measure in named]
     return completed(stored if all(kept) else stored[kept].reset_index(drop=True))

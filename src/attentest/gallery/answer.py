@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -16,7 +16,8 @@ import pandas as pd
 
 from attentest.charts.forest import ForestLine
 from attentest.claims.calibrated import calibrated_tests, error_rates
-from attentest.claims.criteria import CRITERIA, NOT_SUPPORTED, SUPPORTED, UNDECIDED, judged
+from attentest.claims.criteria import CRITERIA, judged
+from attentest.claims.verdict import Verdict, decided
 from attentest.compare.points import GridPoint
 from attentest.experiments.cards import CARDS
 from attentest.gallery.lines import measure_key
@@ -132,7 +133,7 @@ def answer(points: Sequence[GridPoint]) -> str:
     """One sentence without its subject: what the tests say of these models; empty where none does."""
     said = [_verdicts(point) for point in points]
     clauses = [
-        _counted([one.get(part, "") for one in said], words)
+        _counted([one.get(part) for one in said], words)
         for part, words in (("agrees with importances", POINTS), ("used", USED), ("other", DIFFERENT))
     ]
     return "; ".join(clause for clause in clauses if clause)
@@ -140,25 +141,25 @@ def answer(points: Sequence[GridPoint]) -> str:
 
 # What each verdict says of one model, and of several: the number is filled in.
 POINTS = {
-    SUPPORTED: "attention ranks words by their importance for the answer",
-    NOT_SUPPORTED: "attention does not rank words by their importance for the answer",
-    UNDECIDED: "whether attention ranks words by their importance is undecided",
+    Verdict.SUPPORTED: "attention ranks words by their importance for the answer",
+    Verdict.NOT_SUPPORTED: "attention does not rank words by their importance for the answer",
+    Verdict.UNDECIDED: "whether attention ranks words by their importance is undecided",
 }
 USED = {
-    SUPPORTED: "other weights on the same words change the answer",
-    NOT_SUPPORTED: "other weights on the same words hardly change the answer",
-    UNDECIDED: "whether other weights change the answer is undecided",
+    Verdict.SUPPORTED: "other weights on the same words change the answer",
+    Verdict.NOT_SUPPORTED: "other weights on the same words hardly change the answer",
+    Verdict.UNDECIDED: "whether other weights change the answer is undecided",
 }
 DIFFERENT = {
-    SUPPORTED: "very different weights can give the same answer (this test has no calibrated margin)",
-    NOT_SUPPORTED: "only similar weights give the same answer",
-    UNDECIDED: "how different weights with the same answer can be is undecided",
+    Verdict.SUPPORTED: "very different weights can give the same answer (this test has no calibrated margin)",
+    Verdict.NOT_SUPPORTED: "only similar weights give the same answer",
+    Verdict.UNDECIDED: "how different weights with the same answer can be is undecided",
 }
 
 
-def _counted(verdicts: Sequence[str], words: dict[str, str]) -> str:
+def _counted(verdicts: Sequence[Verdict | None], words: Mapping[Verdict, str]) -> str:
     """The clause that holds for most models, and for how many; those that were not asked are left out."""
-    known = Counter(verdict for verdict in verdicts if verdict in words)
+    known = Counter(verdict for verdict in verdicts if verdict is not None and verdict in words)
     if not known:
         return ""
     verdict, n = known.most_common(1)[0]
@@ -166,7 +167,7 @@ def _counted(verdicts: Sequence[str], words: dict[str, str]) -> str:
     return words[verdict] + ("" if n == total else f" (in {n} of {total} models)")
 
 
-def _verdicts(point: GridPoint) -> dict[str, str]:
+def _verdicts(point: GridPoint) -> dict[str, Verdict | None]:
     """The verdict on each of the three parts of the sentence."""
     kind = _kind(point)
     wanted = (point.of(name) for name in ("importance", "permutation", "ablation"))
@@ -175,11 +176,11 @@ def _verdicts(point: GridPoint) -> dict[str, str]:
     return {one.criterion.name: one.verdict for one in judgements} | {"other": _other(point)}
 
 
-def _other(point: GridPoint) -> str:
+def _other(point: GridPoint) -> Verdict | None:
     """Whether the furthest attention with the same answer is over half as far as one can be."""
     finding = point.of("adversary")
     row = None if finding is None else finding.row(f"{OTHER}@{point.tolerance:g}", "overall")
     if row is None or not math.isfinite(row["low"]):
-        return ""
+        return None
     half = LARGEST / 2
-    return SUPPORTED if row["low"] > half else NOT_SUPPORTED if row["high"] < half else UNDECIDED
+    return decided(row["low"] > half, row["high"] < half)

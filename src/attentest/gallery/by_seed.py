@@ -45,11 +45,11 @@ def _spoken_for(rows: PointRows) -> Iterator[StoredFinding]:
 
 def _estimates(finding: StoredFinding, rows: PointRows) -> Iterator[tuple[str, str, float]]:
     """Seed, measure and number. Of one seed the finding itself says it, and nothing is concluded again."""
-    seeds = [name.removeprefix("seed ") for name in finding.cell.inputs]
+    seeds = [*finding.cell.observations]
     if len(seeds) == 1:
         overall = finding.table[finding.table["group"] == OVERALL]
         for measure, estimate in zip(overall["measure"], overall["estimate"], strict=True):
-            yield seeds[0], measure, float(estimate)
+            yield str(seeds[0]), measure, float(estimate)
         return
     for (measure, group), of_seeds in _of_several(finding, rows).items():
         for seed, estimate in of_seeds.items() if group == OVERALL else ():

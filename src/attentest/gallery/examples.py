@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 import pandas as pd
 
+from attentest.evidence.importances.names import IMPORTANCES, column
 from attentest.experiments.ablation.conclude import ASKED, EXPLAINED
 from attentest.gallery.rows import PointRows
 
@@ -18,8 +19,10 @@ NUMBERS: Mapping[str, tuple[str, str]] = {
     "length": ("length", "counting what is weighed: words, or sentences"),
     "confidence": ("confidence", "performance"),
     "max_attention": ("largest weight", "permutation"),
-    "tau_gradient": ("τ of attention and gradients", "importance"),
-    "tau_loo": ("τ of attention and leave-one-out", "importance"),
+    **{
+        f"tau_{column(name)}": (f"τ of attention and {about.title}", "importance")
+        for name, about in IMPORTANCES.items()
+    },
     "change": ("output change, permuted", "permutation"),
     "even": ("output change, uniform", "ablation"),
     "jsd": ("ε-max JSD", "adversary"),
@@ -84,16 +87,15 @@ def _of_seed(seed: int, own: Mapping[str, pd.DataFrame], tolerance: float) -> Ex
 def _first(columns: list[pd.Series], ids: pd.Index) -> pd.Series:
     """The same fact from whichever experiment has it."""
     found = pd.Series(np.nan, index=ids, dtype=object)
-    for column in columns:
-        found = found.where(found.notna(), column.astype(object).reindex(ids))
+    for one in columns:
+        found = found.where(found.notna(), one.astype(object).reindex(ids))
     return found
 
 
 def _measured(own: Mapping[str, pd.DataFrame], tolerance: float) -> dict[str, pd.Series]:
     at = f"{tolerance:g}"
     wanted = {
-        "tau_gradient": ("importance", "tau_gradient"),
-        "tau_loo": ("importance", "tau_loo"),
+        **{tau: ("importance", tau) for tau in (f"tau_{column(name)}" for name in IMPORTANCES)},
         "change": ("permutation", "median_change"),
         "jsd": ("adversary", f"exact@{at}"),
         "searched": ("adversary", f"best@{at}"),
@@ -111,7 +113,7 @@ def _measured(own: Mapping[str, pd.DataFrame], tolerance: float) -> dict[str, pd
 def _vectors(own: Mapping[str, pd.DataFrame], tolerance: float) -> pd.DataFrame:
     """Importances and other attentions of the texts kept whole; what no search looked for left none."""
     columns = {}
-    for name in ("gradient", "loo"):
+    for name in map(column, IMPORTANCES):
         if name in own["importance"]:
             columns[name] = own["importance"][name]
     adversary = own["adversary"]

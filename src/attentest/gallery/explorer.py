@@ -17,6 +17,7 @@ import pandas as pd
 from attentest.charts.scatter import texts_scatter
 from attentest.compare.points import GridPoint
 from attentest.compare.stored import StoredCorpus, StoredText
+from attentest.evidence.importances.names import IMPORTANCES, WITH_NULLS, column
 from attentest.gallery.examples import NUMBERS, Examples, examples
 from attentest.gallery.pages import ExplorerPage
 from attentest.gallery.rows import PointRows
@@ -163,6 +164,13 @@ def _told(
             {"name": name, "says": says, "from": source}
             for name, (says, source) in NUMBERS.items()
             if table[name].notna().any()
+        ],
+        "importances": [
+            {"name": name, "column": column(name)}
+            for name in IMPORTANCES
+            if name in WITH_NULLS
+            or column(name) in found.vectors
+            or table[f"tau_{column(name)}"].notna().any()
         ],
         "ids": list(table.index),
         "places": np.array([place.get(each, -1) for each in table.index], dtype=np.int64),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -27,7 +26,6 @@ from attentest.studies.recipe import load_study
 
 Watch = Callable[[int, int], None]  # how many findings are ready, of how many
 CONFIG = {"experiment", "mode", "parameters", *AXES, "model"}
-SEED = re.compile(r"seed \d{1,9}")
 OF_SINGLE_TEXTS = ("heat-map",)  # experiments whose groups are the ids of texts
 SIZES = (*LISTED, "vocab_size")  # of a corpus, which only its texts and the models' vocabulary tell
 
@@ -82,7 +80,7 @@ def _unfit(finding: StoredFinding) -> str:
     cell, table = finding.cell, finding.whole_table
     if cell.config["experiment"] in OF_SINGLE_TEXTS:
         return "it is about single texts, and their ids are not exported"
-    by_seed = all(SEED.fullmatch(role) for role in cell.inputs)
+    by_seed = len(cell.observations) == len(cell.inputs)
     if cell.config.keys() != CONFIG or [*table.columns] != [*COLUMNS] or not by_seed:
         return "it was made by another version, with other settings or columns"
     if table.empty:
@@ -110,7 +108,7 @@ class _Exporter:
     def rows(self, finding: StoredFinding) -> CellRows:
         """The finding cell as rows of the file."""
         cell, table = finding.cell, finding.whole_table
-        seeds = sorted(int(role.removeprefix("seed ")) for role in cell.inputs)
+        seeds = sorted(cell.observations)
         estimates, reason = seed_estimates(finding, seeds)
         named = zip(table["measure"], table["group"], strict=True)
         rows = {name: table[name].tolist() for name in ROW if name in table}
@@ -121,7 +119,7 @@ class _Exporter:
         shared |= {name: canonical(cell.config[name]) for name in ("parameters", "model")}
         shared |= {"cell": cell.key, "version": cell.version, "attentest": self.release, "checksum": ""}
         shared |= {"seed": seeds, "seed_reason": reason}
-        shared |= self._made_from(finding, [cell.inputs[f"seed {seed}"] for seed in seeds])
+        shared |= self._made_from(finding, [cell.observations[seed] for seed in seeds])
         made = CellRows(shared, rows)
         return replace(made, shared=shared | {"checksum": checksum(made)})
 

@@ -14,6 +14,7 @@ from attentest.charts.forest import strip
 from attentest.compare.points import GridPoint
 from attentest.compare.stored import StoredText
 from attentest.compare.verdicts import asks_for
+from attentest.evidence.importances.names import WITH_NULLS, column
 from attentest.gallery.answer import answer, forest_lines
 from attentest.gallery.examples import Effects, Examples, examples
 from attentest.gallery.heatmaps import strip_html
@@ -25,7 +26,11 @@ from attentest.notebook import harmless, number
 MOST = 8  # texts to turn over
 LONGEST = 120  # words; what is longer is for the explorer
 MODELS = 6  # lines in the picture of a study; what is more is on its page
-PANELS = {"own": "attention", "gradient": "gradient", "loo": "leave-one-out", "exact": "strongest adversary"}
+PANELS = {
+    "own": "attention",
+    **{column(name): name for name in WITH_NULLS},
+    "exact": "strongest adversary",
+}
 SAID = {  # what each panel is, for someone who has read nothing
     "own": "the weights that the model uses",
     "gradient": "how much the answer moves when a word does; as weights",

@@ -12,6 +12,7 @@ from attentest.compare.stored import StoredFinding
 from attentest.experiments.cards import CARDS
 from attentest.experiments.catalogue import CONCLUSIONS
 from attentest.statistics.card import Card
+from attentest.statistics.named import Named
 
 # What an overview has room for, in the words of a column's heading.
 MAIN = {
@@ -33,11 +34,13 @@ class Line:
     @property
     def measure(self) -> str:
         """The measure in words, with the setting that its name has after an @."""
-        name, _, value = self.finding["measure"].partition("@")
-        words = self.card.measure if self.card else name.replace("-", " ")
+        named = Named.of(self.finding["measure"])
+        words = self.card.measure if self.card else named.name.replace("-", " ")
         known = CONCLUSIONS.get(self.finding["experiment"])
         setting = known.about.setting if known else "ε"
-        return f"{words} ({setting}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{value})" if value else words
+        if not named.setting:
+            return words
+        return f"{words} ({setting}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{named.setting})"
 
     @property
     def searched(self) -> bool:
@@ -79,12 +82,12 @@ def lines(finding: StoredFinding, tolerance: float) -> Lines:
 
 def is_main(measure: str, tolerance: float) -> bool:
     """Whether it is for the tolerance that is shown, or for none."""
-    return measure.partition("@")[2] in ("", f"{tolerance:g}")
+    return Named.of(measure).setting in ("", f"{tolerance:g}")
 
 
 def measure_key(experiment: str, measure: str) -> str:
     """The measure without the tolerance, which a question changes and which would set corpora apart."""
-    return f"{experiment}/{measure.partition('@')[0]}"
+    return f"{experiment}/{Named.of(measure).name}"
 
 
 def columns(points: Sequence[GridPoint]) -> dict[str, str]:

@@ -88,8 +88,8 @@ def _models(finding: StoredFinding) -> dict[int, str]:
     """The trained model of each seed, by its key."""
     cells = finding.stored.cells
     return {
-        int(role.removeprefix("seed ")): cells[key].inputs["model"]
-        for role, key in finding.cell.inputs.items()
+        seed: cells[key].inputs["model"]
+        for seed, key in finding.cell.observations.items()
         if key in cells and "model" in cells[key].inputs
     }
 

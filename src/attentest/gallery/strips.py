@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from attentest.compare.stored import StoredText
+from attentest.evidence.importances.names import IMPORTANCES, column
 
 STEPS = 9999  # of the largest weight: four digits on a page
 UNKNOWN = -1  # stands where a weight is not a number
-ATTENTIONS, IMPORTANCES = ("own", "permuted", "search", "exact"), ("gradient", "loo")
+ATTENTIONS = ("own", "permuted", "search", "exact")
 LONGEST = 120  # signs of a token; what is longer is cut, and says so
 HEAD = 14  # words of a text in a table
 TOKENS, TEXTS = 30_000, 400  # of a shard, whichever is reached first
@@ -25,7 +26,11 @@ def packed(vectors: Mapping[str, Any]) -> Packed | None:
     Importances have no scale of their own: each becomes its share of their sum.
     """
     strips = {name: _floats(vectors[name]) for name in ATTENTIONS if _there(vectors.get(name))}
-    strips |= {name: _shares(_floats(vectors[name])) for name in IMPORTANCES if _there(vectors.get(name))}
+    strips |= {
+        name: _shares(_floats(vectors[name]))
+        for name in map(column, IMPORTANCES)
+        if _there(vectors.get(name))
+    }
     tops = [float(np.nanmax(strip)) for strip in strips.values() if np.isfinite(strip).any()]
     top = max(tops, default=0.0)
     if top <= 0:

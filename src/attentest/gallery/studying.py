@@ -1,11 +1,19 @@
-"""The page of a study: its claims by corpus and model, and what was published beside what is stored."""
+"""The page of a study: its claims by corpus and model, and what was published beside what is stored.
+
+Its figures are over all models of a store, from their findings alone: what no page of one model can show.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import final
 
+import altair as alt
+
+from attentest.charts.context import ModelPoint, context_scatter
 from attentest.charts.diagram import zero_and_renormalise
 from attentest.charts.style import to_svg
 from attentest.compare.formats import FORMATS, SUFFIXES, tables
@@ -13,8 +21,8 @@ from attentest.compare.points import GridPoint
 from attentest.compare.stored import Stored
 from attentest.compare.table import compare_stored
 from attentest.compare.verdicts import Judged, asks_for
-from attentest.gallery.across import across
 from attentest.gallery.pages import StudyPage
+from attentest.gallery.pictures import Picture, picture
 from attentest.gallery.study_claims import claim_files, claim_tables
 from attentest.gallery.study_figures import Album, Lacking
 from attentest.gallery.study_pictures import study_pictures
@@ -22,6 +30,65 @@ from attentest.refusal import Refusal
 from attentest.store.store import Store
 from attentest.store.studies import remembered
 from attentest.studies.recipe import Study, load_study, names, parse
+
+Draw = Callable[[Sequence[GridPoint], str], alt.LayerChart]
+
+
+@final
+@dataclass(frozen=True)
+class Across:
+    """One kind of figure over models: the experiment it is drawn from, its words, and who draws it."""
+
+    experiment: str
+    name: str
+    title: str
+    says: str
+    draw: Draw
+
+
+def _context(points: Sequence[GridPoint], title: str) -> alt.LayerChart:
+    return context_scatter([*map(_placed, points)], title=title, subtitle="every model of the store")
+
+
+def _placed(point: GridPoint) -> ModelPoint:
+    finding = point.of("dispersion")
+    assert finding is not None
+    spread, tau = (
+        finding.row(measure, "overall") for measure in ("entropy-influence", "tau-inputs-gradient")
+    )
+    nan = float("nan")
+    return ModelPoint(
+        corpus=point.corpus,
+        model=point.model,
+        spread=spread["estimate"] if spread else nan,
+        excess=tau["estimate"] - tau["null"] if tau else nan,
+        low=tau["low"] - tau["null"] if tau else nan,
+        high=tau["high"] - tau["null"] if tau else nan,
+    )
+
+
+ACROSS = (
+    Across(
+        "dispersion",
+        "context",
+        "Does context make tau unfair?",
+        "To the right, hidden states are about more words; further up, attention agrees better with the"
+        " gradients of words than in untrained models. If rank correlation were unfair to models with"
+        " context, points would fall to the right.",
+        _context,
+    ),
+)
+
+
+def across(study: Study, points: Sequence[GridPoint]) -> Iterator[Picture]:
+    """The figures of the experiments that the study runs, where any model has been asked."""
+    run = {step.name for step in study.experiment}
+    for figure in ACROSS:
+        asked = [point for point in points if point.of(figure.experiment) is not None]
+        if figure.experiment in run and asked:
+            file = f"figures/across-{figure.name}.svg"
+            yield picture(file, figure.title, figure.says, figure.draw(asked, figure.title))
+
 
 Files = dict[str, str]
 # As on a page one reads from left to right: what was found, then how.

@@ -13,9 +13,9 @@ from attentest.corpus.document import Document
 from attentest.corpus.example import UNLABELLED, Example
 from attentest.corpus.preparation import Preparation, as_given
 from attentest.evidence.importances.catalogue import Effort
+from attentest.evidence.importances.names import IMPORTANCES
 from attentest.foreign.prompt import CLASSIFY, split_at
 from attentest.foreign.resting import asked_about, resting_of
-from attentest.inspection.importances import NAMES
 from attentest.inspection.measure import ReadText, Settings, measured
 from attentest.inspection.view import TextView
 from attentest.model.seam import Model
@@ -30,7 +30,7 @@ def inspect(
     tokenizer: Any = None,
     labels: Sequence[str] | Mapping[int, str] | None = None,
     attention: Mapping[str, Any] | None = None,
-    importances: Sequence[str] = NAMES,
+    importances: Sequence[str] = tuple(IMPORTANCES),
     epsilon: float | None = None,
     permutations: int = 100,
     nulls: int = 20,

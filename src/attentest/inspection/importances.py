@@ -11,19 +11,17 @@ import torch
 from torch import Tensor
 
 from attentest.evidence.erasure.leave_one_out import leave_one_out
-from attentest.evidence.importances.catalogue import BY_CAPTUM, Effort, attention_of, explain
+from attentest.evidence.importances.catalogue import Effort, attention_of, explain
 from attentest.evidence.importances.given_attention import GivenAttention
 from attentest.evidence.importances.gradient import Gradients
 from attentest.evidence.importances.gradient_under import gradients_under
+from attentest.evidence.importances.names import GRADIENT, LEFT_OUT
 from attentest.evidence.importances.presence import explained
 from attentest.inspection.records import Agreement, Importance
 from attentest.model.networks.decoder import distribution
 from attentest.model.seam import Model, Reading
 from attentest.statistics.rank_agreement import kendalls
 
-GRADIENT, LEFT_OUT, INTEGRATED, SHAPLEY, LIME = NAMES = (
-    *("gradient", "leave-one-out", "integrated-gradients", "shapley", "lime"),
-)
 CHANCE = 1000  # random orders behind the spread of tau where the importance is not computed again
 CENTRAL = (0.025, 0.975)
 
@@ -128,10 +126,9 @@ def _from_no_units(asked: Asked) -> float:
 
 MEASURES: Mapping[str, Callable[[Asked, str], Values]] = {GRADIENT: _gradient, LEFT_OUT: _left_out}
 PROMISES: Mapping[str, Callable[[Asked], float]] = {
-    INTEGRATED: _from_zero_vectors,
-    SHAPLEY: _from_no_units,
+    "integrated-gradients": _from_zero_vectors,
+    "shapley": _from_no_units,
 }
-KNOWN = (*NAMES, *BY_CAPTUM)
 
 
 def _agreement(asked: Asked, values: Values) -> Agreement | None:

@@ -16,10 +16,11 @@ from attentest.corpus.raw_text import query_text, text_and_spans
 from attentest.corpus.vocabulary import UNK
 from attentest.evidence.importances.catalogue import Effort, attention_of
 from attentest.evidence.importances.gradient import Gradients, gradients
+from attentest.evidence.importances.names import BY_CAPTUM, IMPORTANCES
 from attentest.evidence.removal.decisions import explained_class
 from attentest.inspection import evidence
 from attentest.inspection.evidence import Missing
-from attentest.inspection.importances import KNOWN, Asked, importances
+from attentest.inspection.importances import Asked, importances
 from attentest.inspection.records import Prediction
 from attentest.inspection.view import TextView
 from attentest.model.batch import AbstractSplit, sentence_numbers
@@ -49,7 +50,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name in self.importances:
-            look_up(name, dict.fromkeys(KNOWN), "importance")
+            look_up(name, IMPORTANCES | BY_CAPTUM, "importance")
         for name, least in (("permutations", 1), ("nulls", 0), ("steps", 1), ("seed", 0)):
             if getattr(self, name) < least:
                 raise Refusal(

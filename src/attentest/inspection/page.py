@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any
 
-from attentest.gallery.writing import write as write_file
+from attentest.gallery.writing import Formats, as_json
 from attentest.inspection.sentences import AGREEMENT, RECOMPUTED, TITLES, agreement, said
 from attentest.inspection.terminal import columns_of, largest, signed
 from attentest.notebook import harmless, number, plain, table
 from attentest.notebook import said as sentence_of
-from attentest.refusal import Refusal
 
 Document = Mapping[str, Any]
 FOR, AGAINST = "230, 97, 1", "60, 100, 200"  # orange and blue, over whatever ground there is
@@ -81,38 +78,4 @@ def _token(token: str, value: float, top: float) -> str:
     return f'<bdi title="{value:.4g}" style="{style}">{plain(token) or "∅"}</bdi>'
 
 
-def as_json(view: Document) -> str:
-    """One JSON document; what is not a number is null."""
-    return json.dumps(finite(view), allow_nan=False, indent=1) + "\n"
-
-
-def finite(value: Any) -> Any:
-    """The same with None where a number is not finite."""
-    if isinstance(value, Mapping):
-        return {name: finite(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-FORMATS: dict[str, Callable[[Document], str]] = {".html": page, ".json": as_json}
-
-
-def write(view: Document, out: Path | str) -> Path:
-    """Write the view in the format that the name ends in, at once or not at all."""
-    path = Path(out)
-    check_out(path)
-    write_file(FORMATS[path.suffix.lower()](view), path, with_folder=True)
-    return path
-
-
-def check_out(out: Path | str) -> None:
-    """Refuse a name that cannot be written, before anything is measured."""
-    path = Path(out)
-    if path.suffix.lower() not in FORMATS or path.is_dir():
-        raise Refusal(
-            f"file {path}",
-            got="a folder" if path.is_dir() else f"the ending {path.suffix!r}",
-            needs=f"a file that ends in {' or '.join(FORMATS)}",
-            way_out="For example view.html.",
-        )
+FORMATS = Formats("file", "view.html", {".html": page, ".json": as_json})

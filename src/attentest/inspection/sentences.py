@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from attentest.evidence.importances.names import BY_CAPTUM, IMPORTANCES
 from attentest.notebook import number
 
 Document = Mapping[str, Any]
@@ -12,27 +13,14 @@ AGREEMENT = "Kendall's tau with attention", "tau", "permuted", "central 95 %"
 RECOMPUTED = (
     "* computed again under each permutation; the others are as they are, and only attention is permuted"
 )
-SHORT = {  # at most 15 signs
-    "gradient": "gradient×input",
-    "integrated-gradients": "integrated gr.",
-    "shapley": "Shapley",
-    "lime": "LIME",
-    "captum-lime": "LIME (Captum)",
-    "captum-kernel-shap": "SHAP (Captum)",
-}
 NOTHING = 1e-9  # of a divergence: what rounding leaves between a thing and itself
 WORDS = 12  # of a set that are named
 CLASSES = 6
+ABOUT = IMPORTANCES | BY_CAPTUM
+SHORT = {name: about.short or about.title for name, about in ABOUT.items()}
 TITLES = {
-    "attention": "attention",
-    "adversary": "strongest adversary",
-    "gradient": "gradient × input",
-    "leave-one-out": "leave-one-out",
-    "integrated-gradients": "integrated gradients",
-    "shapley": "Shapley values",
-    "lime": "LIME",
-    "captum-lime": "Captum's LIME",
-    "captum-kernel-shap": "Captum's KernelSHAP",
+    **{"attention": "attention", "adversary": "strongest adversary"},
+    **{name: about.title for name, about in ABOUT.items()},
 }
 LEFT_OUT = {
     "permuted": "Permuted attention",

@@ -11,7 +11,8 @@ from typing import Any, final
 from jaxtyping import Float
 from numpy import ndarray
 
-from attentest.inspection.page import as_json, fragment, write
+from attentest.gallery.writing import as_json
+from attentest.inspection.page import FORMATS, fragment
 from attentest.inspection.records import (
     Adversary,
     Importance,
@@ -78,7 +79,7 @@ class TextView:
 
     def save(self, out: Path | str) -> Path:
         """Write it: .html is a page that needs nothing beside it, .json everything."""
-        return write(self.to_dict(), out)
+        return FORMATS.write(self.to_dict(), out)
 
     def __repr__(self) -> str:
         """Tables of 80 columns, with bars."""

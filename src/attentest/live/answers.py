@@ -20,10 +20,10 @@ from torch import Tensor
 
 from attentest.corpus.vocabulary import UNK
 from attentest.evidence.erasure.leave_one_out import fastest
+from attentest.evidence.importances.names import GRADIENT, LEFT_OUT
 from attentest.experiments.adversary.conclude import MAIN
-from attentest.inspection.importances import GRADIENT, LEFT_OUT
+from attentest.gallery.writing import finite
 from attentest.inspection.measure import ReadText, Settings, measured, units_of
-from attentest.inspection.page import finite
 from attentest.inspection.view import TextView
 from attentest.live.session import LONGEST, LoadedModel, Place, Typed, stored_model
 from attentest.model.divergence import jensen_shannon, total_variation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,20 @@ STAGES: tuple[Stage, ...] = ("corpus", "model", "reading", "observation", "findi
 def canonical(value: Any) -> str:
     """One spelling for one value: sorted keys, no spaces, no NaN."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+SEED = re.compile(r"seed (\d{1,9})")
+
+
+def seed_role(seed: int) -> str:
+    """What the observation of a seed is called among the inputs of a finding."""
+    return f"seed {seed}"
+
+
+def seed_of(role: str) -> int | None:
+    """The inverse; None for what is called otherwise."""
+    found = SEED.fullmatch(role)
+    return int(found[1]) if found else None
 
 
 @final
@@ -39,6 +54,12 @@ class Cell:
         named = {"stage": self.stage, "version": self.version}
         spelled = canonical({**named, "config": dict(self.config), "inputs": dict(self.inputs)})
         return hashlib.sha256(spelled.encode()).hexdigest()
+
+    @property
+    def observations(self) -> dict[int, str]:
+        """By seed the keys of the observations that a finding was concluded from, in their order."""
+        seeds = {role: seed_of(role) for role in self.inputs}
+        return {seed: self.inputs[role] for role, seed in seeds.items() if seed is not None}
 
     def as_json(self) -> dict[str, Any]:
         """The plan: everything a worker needs."""

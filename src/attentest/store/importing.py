@@ -18,7 +18,7 @@ import pandas as pd
 
 from attentest.refusal import Refusal
 from attentest.store.about import KEY
-from attentest.store.cell import Cell, canonical, short
+from attentest.store.cell import Cell, canonical, seed_role, short
 from attentest.store.checking import without_damaged
 from attentest.store.descriptions import (
     ORIGIN,
@@ -226,7 +226,7 @@ def _finding_cell(shared: dict[str, Any]) -> Cell:
     lists = [value for value in shared.values() if isinstance(value, list)]
     if {len(value) for value in lists} != {len(set(shared["seed"]))}:
         raise Malformed("a seed twice, or lists of other lengths than there are seeds")
-    inputs = {f"seed {seed}": key for seed, key in zip(shared["seed"], shared["observation"], strict=True)}
+    inputs = {seed_role(seed): key for seed, key in zip(shared["seed"], shared["observation"], strict=True)}
     return Cell(stage="finding", version=shared["version"], config=config, inputs=inputs)
 
 

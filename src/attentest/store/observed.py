@@ -17,8 +17,7 @@ BY_SEED = (
 def observed(finding: Cell, store: Store) -> pd.DataFrame:
     """What the observations of a finding saw, one after the other, with the column `seed`."""
     rows = [
-        from_parquet(store.read(key, ROWS)).assign(seed=int(role.removeprefix("seed ")))
-        for role, key in finding.inputs.items()
+        from_parquet(store.read(key, ROWS)).assign(seed=seed) for seed, key in finding.observations.items()
     ]
     return pd.concat(rows, ignore_index=True)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, final
 
 from attentest.refusal import Refusal
-from attentest.store.cell import Cell, short
+from attentest.store.cell import Cell, seed_of, short
 from attentest.store.store import Store
 
 About = Mapping[str, Any]  # a `cell.json`
@@ -56,7 +56,8 @@ class Provenance:
 
     def _told_by_itself(self, about: About) -> frozenset[str]:
         """Of a cell without its inputs: what an old version observed on a GPU it had trained there."""
-        made_from = [about["inputs"][role] for role in about["inputs"] if role.startswith(("model", "seed "))]
+        inputs = about["inputs"].items()
+        made_from = [key for role, key in inputs if role.startswith("model") or seed_of(role) is not None]
         if not made_from or any(self._about(key) is not None for key in made_from):
             return frozenset()
         settings = about["config"].get("model", {})

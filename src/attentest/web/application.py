@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
+from attentest.evidence.importances.names import IMPORTANCES, WITH_NULLS
 from attentest.refusal import Refusal
 from attentest.web.arrival import again, body_of, not_http
 from attentest.web.contract import (
@@ -27,6 +28,7 @@ from attentest.web.contract import (
     ExampleAnswer,
     ExampleQuestion,
     ModelsAnswer,
+    Offered,
     ReadAnswer,
     Reader,
     ReadQuestion,
@@ -188,7 +190,12 @@ class Application:
         return json_response(200, json.dumps(answered.model_dump(), allow_nan=False))
 
     def _models(self, question: None) -> ModelsAnswer:
-        return ModelsAnswer(live=self.live is not None, why=self.why, models=self.shelf.models())
+        offered = [
+            Offered(name=name, title=about.title, says=about.says, always=name in WITH_NULLS)
+            for name, about in IMPORTANCES.items()
+        ]
+        models = self.shelf.models()
+        return ModelsAnswer(live=self.live is not None, why=self.why, models=models, importances=offered)
 
     def _example(self, question: ExampleQuestion) -> ExampleAnswer:
         return self.shelf.example(question.model, question.number)

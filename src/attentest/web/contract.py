@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal, Protocol, final, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from attentest.evidence.importances.names import WITH_NULLS, further
+
 LONGEST_TEXT = 100_000  # characters; models read some thousand words
 LONGEST_HEAD = 65_536  # bytes of an address, and of all headers
 LARGEST = 1_000_000  # bytes of a question: such a text in any script, and as many weights
@@ -16,7 +18,9 @@ Text = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Shares = list[float | None]
 Row = Annotated[int, Field(ge=-1000, le=1000)]
-Explainer = Literal["integrated-gradients", "shapley", "lime"]
+FURTHER = further(WITH_NULLS)  # those that are read only if they are asked for
+
+Explainer = Literal[FURTHER]  # type: ignore[valid-type]
 
 
 class _Said(BaseModel):
@@ -38,7 +42,9 @@ class ReadQuestion(_Said):
     layer: Row | None = Field(default=None, description="of a transformer; without it the model's own")
     head: Row | None = Field(default=None, description="of that layer; without it the mean over heads")
     importances: list[Explainer] = Field(
-        default=[], description="further ones; gradient and leave-one-out are always there", max_length=3
+        default=[],
+        description="further ones; gradient and leave-one-out are always there",
+        max_length=len(FURTHER),
     )
 
 
@@ -168,12 +174,23 @@ class Model(_Said):
 
 
 @final
+class Offered(_Said):
+    """An importance of the catalogue."""
+
+    name: str
+    title: str
+    says: str = Field(description="what it measures")
+    always: bool = Field(description="whether every answer has it; the others are asked for by name")
+
+
+@final
 class ModelsAnswer(_Said):
     """The models, and whether they can be asked here."""
 
     live: bool
     why: str = Field(description="why they cannot; empty where they can")
     models: list[Model]
+    importances: list[Offered] = Field(description="what a text may be asked, in the order of the page")
 
 
 @final

@@ -6,6 +6,7 @@ const at = (id) => document.getElementById(id);
 const MANY = 6; // answers that are shown; a question may have hundreds
 
 let models = []; // what the server offers
+let importances = []; // and what it measures: name, title, what that says, and whether it always does
 let said = null; // its answer to the last reading
 let asked = null; // and the question that was answered
 let row = {}; // the layer and head that were chosen; none are the model's own
@@ -64,7 +65,15 @@ function nameOf(model) {
 }
 
 function offer(answer) {
-  models = answer.models;
+  ({ models, importances } = answer);
+  const buttons = importances
+    .filter((each) => !each.always)
+    .map(({ name, title }) => {
+      const button = element("button", { type: "button", textContent: title });
+      button.dataset.importance = name;
+      return button;
+    });
+  at("further").append(...buttons);
   const groups = new Map();
   for (const model of models) {
     const group = model.name ? "given to this server" : clean(model.corpus);
@@ -194,11 +203,21 @@ function fill(cell, chance, most) {
 }
 
 function showNumbers() {
-  const scores = (name) => said.importances[name] && said.importances[name].scores;
-  const columns = [said.weights, scores("gradient"), scores("leave-one-out"), numbersOf("adversary"), weights];
+  const measured = importances.filter(({ name, always }) => always || said.importances[name]);
+  const scores = ({ name, title }) => [title, said.importances[name] && said.importances[name].scores];
+  const columns = [
+    ["attention", said.weights],
+    ...measured.map(scores),
+    ["adversary", numbersOf("adversary")],
+    ["yours", weights],
+  ];
+  at("columns").replaceChildren(
+    element("th", { scope: "col", textContent: "unit" }),
+    ...columns.map(([title]) => element("th", { scope: "col", className: "n", textContent: title }))
+  );
   at("rows").replaceChildren(
     ...said.units.map((words, place) => {
-      const cells = columns.map((column) =>
+      const cells = columns.map(([, column]) =>
         element("td", { className: "n", textContent: number(column && column[place]) })
       );
       return element("tr", {}, element("th", { scope: "row", textContent: clean(words) }), ...cells);

@@ -7,14 +7,6 @@
 const numbersOf = (name, answer = said) =>
   name === "adversary" ? answer.adversary && answer.adversary.weights : answer[name];
 
-const TITLES = {
-  gradient: ["gradient × input", "how far the output moves with the word's vector"],
-  "leave-one-out": ["leave-one-out", "how far the prediction falls without the word"],
-  "integrated-gradients": ["integrated gradients", "from vectors of zeros to the words' own"],
-  shapley: ["Shapley values", "the mean gain over orders of joining the text"],
-  lime: ["LIME", "a line through the answers to parts of the text"],
-};
-
 // Each view: its title, what is said of it, its numbers, and the number that is as warm as can be.
 function viewsOf(answer) {
   const largest = (values) => Math.max(0, ...(values || []).map((value) => Math.abs(value ?? 0)));
@@ -24,11 +16,14 @@ function viewsOf(answer) {
     ["attention", "the model's own", answer.weights, shared],
     ["strongest adversary", toldAdversary(answer.adversary), opposed, shared],
   ];
-  if (!answer.importances["leave-one-out"]) views.push(["leave-one-out", "see above", null, 0]);
-  for (const [name, { scores, convergence_delta: delta }] of Object.entries(answer.importances)) {
-    const [title, told] = TITLES[name];
+  for (const { name, title, says, always } of importances) {
+    if (!answer.importances[name]) {
+      if (always) views.push([title, "see above", null, 0]);
+      continue;
+    }
+    const { scores, convergence_delta: delta } = answer.importances[name];
     const missing = delta === null ? "" : `; convergence delta ${number(delta)}`;
-    views.push([title, `${told}; for ${clean(answer.predicted)}${missing}`, scores, largest(scores)]);
+    views.push([title, `${says}; for ${clean(answer.predicted)}${missing}`, scores, largest(scores)]);
   }
   const flip = answer.smallest_flip;
   if (flip) {

@@ -10,6 +10,7 @@ from attentest.auditing.page.head import Document, main_test
 from attentest.auditing.page.html import block, folded, listed, paragraph, safe, separation, share, table
 from attentest.gallery.heatmaps import Strip, pair_html
 from attentest.notebook import number
+from attentest.statistics.named import Named
 
 COLD = 8  # words without weight in every strip, from which they are folded
 NUMBERS = ("estimate", "95 % interval", "null", "n", "margin", "p (Holm)", "seconds")
@@ -164,9 +165,9 @@ def _tests(criteria: Sequence[Mapping[str, Any]]) -> Iterator[tuple[object, ...]
 
 def _finding(one: Mapping[str, Any], cards: Mapping[str, Any]) -> tuple[object, ...]:
     """A finding by its title, with its direction and its name below."""
-    base, _, setting = one["measure"].partition("@")
-    card = cards[f"{one['experiment']}/{base}"]
-    title = f"{card['measure']}, at {setting}" if setting else card["measure"]
+    named = Named.of(one["measure"])
+    card = cards[f"{one['experiment']}/{named.name}"]
+    title = f"{card['measure']}, at {named.setting}" if named.setting else card["measure"]
     about = f"{card['direction']} ({one['experiment']}/{one['measure']})"
     between = f"[{number(one['low'])}, {number(one['high'])}]"
     left = f"{one['excluded']}: {one['why']}" if one["excluded"] else "0"

@@ -1,6 +1,6 @@
 """Every explainer by its name: what each says of the units of all texts, for one and the same answer.
 
-The first two say how much a unit matters, the others also in which direction: positive is for the predicted
+Those that `names.py` calls signed also say in which direction a unit matters: positive is for the predicted
 class. Attention has no direction, so it is compared with magnitudes.
 """
 

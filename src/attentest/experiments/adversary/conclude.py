@@ -18,6 +18,7 @@ from attentest.experiments.adversary.cards import CARDS
 from attentest.experiments.description import Conclusion
 from attentest.experiments.permutation.conclude import max_attention_spans
 from attentest.statistics.group_means import Means, Measure, by_class, of_controls, reasons
+from attentest.statistics.named import Named
 from attentest.statistics.record import Finding, ordered
 
 MAIN = (0.01, 0.05)  # the change of output allowed: the paper's without a query and with one
@@ -51,7 +52,7 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     for epsilon in MAIN:
         _pool(rows, f"@{epsilon:g}")
     measures = [measure for epsilon in MAIN for measure in _measures(rows, f"@{epsilon:g}")]
-    by_weight = [m for m in measures if m.name.partition("@")[0] in ("emax-jsd-exact", "emax-jsd-last")]
+    by_weight = [m for m in measures if Named.of(m.name).name in ("emax-jsd-exact", "emax-jsd-last")]
     classes = [*by_class(trained, "predicted", "predicted"), *by_class(trained, "label", "gold")]
     means = Means(experiment="adversary", rows=rows, mode=mode, rng=rng)
     return [

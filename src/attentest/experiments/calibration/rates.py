@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from attentest.claims.criteria import CRITERIA, NOT_SUPPORTED, SUPPORTED, Criterion, judged
+from attentest.claims.criteria import CRITERIA, Criterion, judged
+from attentest.claims.verdict import Verdict
 from attentest.experiments.calibration import AUDITS, FALSE_SUPPORTS, TRUE_SUPPORTS
 from attentest.experiments.calibration.known_tests import KNOWN
 from attentest.experiments.calibration.ranking import about, is_about, reference_rows
@@ -120,8 +121,8 @@ def rates(judgements: pd.DataFrame) -> pd.DataFrame:
     by = [*SETTINGS, "criterion", "question", "answer"]
     return judgements.groupby(by, sort=False, as_index=False, dropna=False).agg(
         audits=("verdict", "size"),
-        supported=("verdict", lambda said: (said == SUPPORTED).mean()),
-        rejected=("verdict", lambda said: (said == NOT_SUPPORTED).mean()),
+        supported=("verdict", lambda said: (said == Verdict.SUPPORTED).mean()),
+        rejected=("verdict", lambda said: (said == Verdict.NOT_SUPPORTED).mean()),
         points=("points", "mean"),
         depends=("depends", "mean"),
     )

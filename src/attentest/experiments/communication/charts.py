@@ -20,6 +20,7 @@ from attentest.experiments.communication.conclude import (
     SURROGATE,
     WHOLE,
 )
+from attentest.statistics.named import Named
 
 # Of each explainer, its name, colour and dashes.
 EXPLAINERS: dict[str, tuple[str, str, list[int]]] = {
@@ -127,9 +128,12 @@ def _found(findings: pd.DataFrame) -> Found:
 
 def _curve(found: Found, group: str, explainer: str, series: str) -> Iterable[dict[str, Any]]:
     """A point for each k that was sent, the smallest first."""
-    name = f"csr-{explainer}@"
-    sizes = sorted(int(m.removeprefix(name)) for own, m in found if own == group and m.startswith(name))
-    return [_point(found[group, f"{name}{k}"], series, float(k), k=True) for k in sizes]
+    name = f"csr-{explainer}"
+    sent = [
+        named for own, named in ((own, Named.of(m)) for own, m in found) if own == group and named.setting
+    ]
+    sizes = sorted((named for named in sent if named.name == name), key=lambda named: int(named.setting))
+    return [_point(found[group, str(each)], series, float(each.setting), k=True) for each in sizes]
 
 
 def _embedded(found: Found, group: str, series: str) -> Records:

@@ -20,6 +20,7 @@ from attentest.experiments.communication import ABOUT
 from attentest.experiments.communication.cards import CARDS
 from attentest.experiments.description import Conclusion
 from attentest.statistics.group_means import Group, Means, Measure, of_controls
+from attentest.statistics.named import Named
 from attentest.statistics.record import Finding, ordered
 
 SILENCE, WHOLE, RANDOM, EMBEDDED, SURROGATE = "silence", "whole", "random", "embedded", "surrogate"
@@ -69,14 +70,14 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
 
 def _sizes(rows: pd.DataFrame) -> list[str]:
     """The numbers of words that were sent, as they follow an @, the smallest first."""
-    first = f"{GUESSED[0]}_{RANDOM}@"
-    return sorted((name.removeprefix(first) for name in rows.columns if name.startswith(first)), key=int)
+    columns = map(Named.of, rows.columns)
+    return sorted((each.setting for each in columns if each.name == f"{GUESSED[0]}_{RANDOM}"), key=int)
 
 
 def _guesses(rows: pd.DataFrame) -> Iterator[str]:
     """The columns of all messages, for every number of words that random ones were sent in."""
     senders = [*EXPLAINERS, f"{CHANCE}attention", *([JOINT, NULLS[JOINT]] if _is_joint(rows) else [])]
-    by_size = [f"{name}@{k}" for k in _sizes(rows) for name in senders]
+    by_size = [Named(name, k) for k in _sizes(rows) for name in senders]
     yield from (f"{what}_{message}" for what in GUESSED for message in (*NO_K, *by_size))
 
 
@@ -107,21 +108,20 @@ class Heard:
         """Who sent k words."""
         return (*EXPLAINERS, JOINT) if _is_joint(self.rows) else EXPLAINERS
 
-    def messages(self, explainer: str) -> list[str]:
+    def messages(self, explainer: str) -> list[Named]:
         """The explainer's messages, one for every number of words unless that is not its to choose."""
-        return [explainer] if explainer in NO_K else [f"{explainer}@{k}" for k in self.sizes]
+        return [Named(explainer)] if explainer in NO_K else [Named(explainer, k) for k in self.sizes]
 
-    def column(self, what: str, message: str) -> pd.Series:
+    def column(self, what: str, message: Named) -> pd.Series:
         """How often the layperson `agrees`, or is `right`."""
         return self.rows[f"{what}_{message}"].astype(np.float64)
 
-    def null(self, what: str, message: str) -> pd.Series:
+    def null(self, what: str, message: Named) -> pd.Series:
         """The same of what the message is held against; of silence, the classifier's commonest answer."""
-        explainer, at, k = message.partition("@")
-        if explainer == SILENCE:
+        if message.name == SILENCE:
             return self.commonest(what)
-        other = NULLS[explainer]
-        return self.column(what, other if other in NO_K else f"{other}{at}{k}")
+        other = NULLS[message.name]
+        return self.column(what, Named(other, "" if other in NO_K else message.setting))
 
     def commonest(self, what: str) -> pd.Series:
         """1 where a classifier's commonest answer (or label) stands: what always saying it scores."""
@@ -141,7 +141,7 @@ def _mode(values: pd.Series) -> str:
 def _classifier(heard: Heard) -> Iterator[Measure]:
     """How well it does itself, and how many words its attention leaves, or who learnt to be understood."""
     rows, why = heard.rows, heard.why(UNDEFINED)
-    defined = heard.column("agrees", SILENCE).notna()
+    defined = heard.column("agrees", Named(SILENCE)).notna()
     right = (rows["label"] == rows["predicted"]).astype(np.float64).where(defined)
     yield Measure(name="classifier-accuracy", values=right, null=heard.commonest("right"), why=why)
     left = {EMBEDDED: "support"} | ({JOINT: f"words_{JOINT}"} if _is_joint(rows) else {})
@@ -168,10 +168,10 @@ def _differences(heard: Heard) -> Iterator[Measure]:
     why = heard.why(UNDEFINED)
     for one, other in (*PAIRS, *(JOINT_PAIRS if JOINT in heard.explainers else ())):
         for message in heard.messages(other):
-            own = one if one in NO_K else message.replace(other, one)
+            own = Named(one, "" if one in NO_K else message.setting)
             values = heard.column("agrees", own) - heard.column("agrees", message)
-            k = message.partition("@")[2]
-            yield Measure(name=f"csr-{one}-minus-{other}@{k}", values=values, null=0.0, why=why)
+            name = str(Named(f"csr-{one}-minus-{other}", message.setting))
+            yield Measure(name=name, values=values, null=0.0, why=why)
 
 
 def _between_models(heard: Heard) -> Iterator[Measure]:
@@ -193,10 +193,9 @@ def _of_trained(rows: pd.DataFrame, values: pd.Series) -> pd.Series:
     return pd.Series(found.to_numpy(), index=rows.index)
 
 
-def _named(message: str, reading: str) -> str:
+def _named(message: Named, reading: str) -> str:
     """A reading of a message's CSR: the number of words stays behind."""
-    explainer, at, k = message.partition("@")
-    return f"csr-{explainer}-{reading}{at}{k}"
+    return str(Named(f"csr-{message.name}-{reading}", message.setting))
 
 
 CONCLUSION = Conclusion(conclude, version=2, about=ABOUT, cards=CARDS, columns=())

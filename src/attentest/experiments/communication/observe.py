@@ -13,9 +13,9 @@ M is `EXPLAINER@K`, or `silence`, `whole`, `embedded`; `chance-attention@K`, `ch
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Communication(AbstractExperiment):
     name: ClassVar[str] = ABOUT.name
     cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
-    later: ClassVar[frozenset[str]] = frozenset({"joint"})
+    later: ClassVar[Mapping[str, Any]] = {"joint": False}
 
     k: str = "1 3 5 10"  # how many words are sent
     draws: int = 3  # of random words

@@ -8,7 +8,7 @@ import pandas as pd
 from attentest.charts.figure import Figure
 from attentest.charts.points import CONTROLS, points
 from attentest.experiments.deception.conclude import PENALISED
-from attentest.experiments.shared.numbered import numbered
+from attentest.experiments.shared.numbered import number_in, numbered
 
 
 def deception_scores(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
@@ -22,7 +22,7 @@ def deception_scores(findings: pd.DataFrame, *, title: str = "", subtitle: str =
     by_penalty = numbered(findings.get("group", ()), PENALISED)
     groups = {
         "overall": "no penalty",
-        **{group: f"penalty λ = {group.removeprefix(PENALISED)}" for group in by_penalty},
+        **{group: f"penalty λ = {number_in(group, PENALISED):g}" for group in by_penalty},
         "anonymised": "without the words",
         **CONTROLS,
     }

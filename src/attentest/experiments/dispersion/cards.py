@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from attentest.evidence.importances.names import IN_ROWS
 from attentest.experiments.shared.attention_rate import rate_card
 from attentest.statistics.card import OF_UNTRAINED, Card
 
@@ -212,7 +213,7 @@ CARDS: dict[str, Card] = {
     },
     **{
         f"dispersion/hidden-minus-inputs-{name}{where}": _states_minus_words(name, where)
-        for name in ("gradient", "loo")
+        for name in IN_ROWS
         for where in OVER
     },
 }

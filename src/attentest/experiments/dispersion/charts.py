@@ -7,19 +7,20 @@ import numpy as np
 import pandas as pd
 
 from attentest.charts.figure import Figure
-from attentest.charts.lanes import IMPORTANCES, Importance, Lane, drawn_lanes
+from attentest.charts.lanes import Lane, drawn_lanes
 from attentest.charts.style import (
     PALETTE,
     require,
     trained,
 )
+from attentest.evidence.importances.names import IN_WORDS
 from attentest.experiments.importance.conclude import NULLS
 
 TARGETS = {"inputs": "words", "hidden": "hidden states"}
 
 
 def inputs_and_states(
-    rows: pd.DataFrame, importance: Importance = "gradient", *, title: str = "", subtitle: str = ""
+    rows: pd.DataFrame, importance: str = "gradient", *, title: str = "", subtitle: str = ""
 ) -> alt.LayerChart:
     """Whether attention ranks words or hidden states, over all tokens and over those with weight (ME-4)."""
     columns = {
@@ -38,7 +39,7 @@ def inputs_and_states(
         )
         for (target, where), column in columns.items()
     ]
-    axis = f"Kendall's τ-b of attention and {IMPORTANCES[importance]}"
+    axis = f"Kendall's τ-b of attention and {IN_WORDS[importance]}"
     return drawn_lanes(
         lanes, texts, axis, (-1.0, 1.0), "weights that do not match the words", title, subtitle
     )

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from attentest.evidence.importances.names import IN_ROWS
 from attentest.experiments.description import Conclusion
 from attentest.experiments.dispersion import ABOUT
 from attentest.experiments.dispersion.cards import CARDS
@@ -24,7 +25,6 @@ from attentest.statistics.group_means import ONE_TOKEN, Means, Measure, of_contr
 from attentest.statistics.record import Finding, ordered
 
 ENTROPIES = ("attention", "gradient", "loo", "influence", "influence_l1")
-IMPORTANCES = ("gradient", "loo")
 TARGETS = ("inputs", "hidden")
 # The importances that are computed again under other weights: the column of tau that is held against them.
 NULLED = {"inputs_loo": "inputs_loo_held", "hidden_gradient": "hidden_gradient", "hidden_loo": "hidden_loo"}
@@ -33,7 +33,7 @@ NUMBERS = (
     *(f"entropy_{name}" for name in ENTROPIES),
     *("entropy_frobenius", "entropy_beside_frobenius"),
     *("max_attention", "support"),
-    *(f"tau_{target}_{name}{where}" for target in TARGETS for name in IMPORTANCES for where in SUPPORT),
+    *(f"tau_{target}_{name}{where}" for target in TARGETS for name in IN_ROWS for where in SUPPORT),
     *(f"tau_inputs_loo_held{where}" for where in SUPPORT),
     *(f"{null}_tau_{name}{where}" for null in NULLS for name in NULLED for where in SUPPORT),
 )
@@ -107,7 +107,7 @@ def _differences(rows: pd.DataFrame, numbers: pd.DataFrame) -> Iterator[Measure]
     """States against words."""
     for where, named in SUPPORT.items():
         why = unranked(rows, numbers, where)
-        for name in IMPORTANCES:
+        for name in IN_ROWS:
             inputs, hidden = (numbers[f"tau_{target}_{name}{where}"] for target in TARGETS)
             yield Measure(
                 name=f"hidden-minus-inputs-{name}{named}", values=hidden - inputs, null=0.0, why=why

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import combinations
 
-from attentest.evidence.importances.names import IMPORTANCES
+from attentest.evidence.importances.names import further
 from attentest.experiments.description import Description
 
 ABOUT = Description(
@@ -15,5 +16,12 @@ ABOUT = Description(
 )
 
 ATTENTION, RANDOM = "attention", "random"
-RANKINGS = (ATTENTION, *IMPORTANCES)
-PAIRS = tuple(combinations(RANKINGS, 2))
+# What the rows of every study have; what the catalogue has beyond these is the parameter `also`.
+OWN = ("gradient", "leave-one-out", "integrated-gradients", "shapley", "lime")
+RANKINGS = (ATTENTION, *OWN)
+ALSO = further(OWN)
+
+
+def pairs(rankings: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Every two rankings, in the order of columns."""
+    return tuple(combinations(rankings, 2))

@@ -1,11 +1,11 @@
-"""The cards of the explainers experiment: agreement, faithfulness and plausibility of six rankings."""
+"""The cards of the explainers experiment: agreement, faithfulness and plausibility of every ranking."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from attentest.evidence.importances.names import IMPORTANCES
-from attentest.experiments.explainers import ATTENTION, PAIRS, RANKINGS
+from attentest.experiments.explainers import ALSO, ATTENTION, RANKINGS, pairs
 from attentest.statistics.card import OF_RANDOM_RANKING, Card
 
 PAPER = "deyoung2020eraser"
@@ -15,12 +15,14 @@ UNMARKED = (
     "the text has one unit, all of it is marked, or the ranking holds a NaN; without marks none is asked"
 )
 BINS = "over k in {1, 5, 10, 20, 50} %, each at least one unit"
+EVERY = (*RANKINGS, *ALSO)
+*MOST, LAST = (about.title for about in IMPORTANCES.values() if about.signed)
 SIGNED = (  # so that nobody takes the advantage of a direction for that of a better ranking
-    "; integrated gradients, Shapley values and LIME know what speaks against the class and put it last, the"
-    " others rank by size alone"
+    f"; {', '.join(MOST)} and {LAST} know what speaks against the class and put it last, the others rank by"
+    " size alone"
 )
 PUBLISHED = "; as published, the sum over these and a bin of no words, divided by 6 (A15)"
-TITLES = {ATTENTION: "attention", **IMPORTANCES}
+TITLES = {ATTENTION: "attention", **{name: about.title for name, about in IMPORTANCES.items()}}
 PLAUSIBLE = {  # measure: title, formula, section
     "token-f1": (
         "Token F1",
@@ -112,11 +114,11 @@ def _plausibility(measure: str, ranking: str) -> Card:
 
 
 CARDS: dict[str, Card] = {
-    **{f"explainers/tau-{one}-{other}": _agreement(one, other) for one, other in PAIRS},
-    **{name: card for ranking in RANKINGS for name, card in _faithfulness(ranking)},
+    **{f"explainers/tau-{one}-{other}": _agreement(one, other) for one, other in pairs(EVERY)},
+    **{name: card for ranking in EVERY for name, card in _faithfulness(ranking)},
     **{
         f"explainers/{measure}-{ranking}": _plausibility(measure, ranking)
         for measure in PLAUSIBLE
-        for ranking in RANKINGS
+        for ranking in EVERY
     },
 }

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import torch
@@ -15,9 +14,10 @@ from attentest.evidence.concordance import count_on
 from attentest.evidence.erasure.parts import units_of_tokens
 from attentest.evidence.importances.catalogue import Effort, attention_of, explain
 from attentest.evidence.importances.faithfulness import faithfulness, random_scores
+from attentest.evidence.importances.names import asked_also
 from attentest.evidence.importances.presence import PerUnit
 from attentest.experiments.contract import Row, Subject
-from attentest.experiments.explainers import ABOUT, ATTENTION, RANDOM
+from attentest.experiments.explainers import ABOUT, ALSO, ATTENTION, OWN, RANDOM, pairs
 from attentest.experiments.explainers.conclude import FAITHFUL, PLAUSIBLE
 from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
@@ -35,7 +35,7 @@ Said = dict[str, PerUnit]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Explainers(AbstractBesideControls):
-    """Attention beside five explainers: agreement, faithfulness (ER) and plausibility, each with its null.
+    """Attention beside other explainers: agreement, faithfulness (ER) and plausibility, each with its null.
 
     Agreement is of magnitudes, since attention has no direction. For the other two an explainer that knows
     for which class a unit speaks may say so: what speaks against the predicted class is at the bottom.
@@ -44,6 +44,7 @@ class Explainers(AbstractBesideControls):
     name: ClassVar[str] = ABOUT.name
     cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 1
+    later: ClassVar[Mapping[str, Any]] = {"also": ""}
 
     sample: int = 200  # texts, spread over the split: the Shapley values of one take thousands of readings
     steps: int = 32
@@ -51,6 +52,7 @@ class Explainers(AbstractBesideControls):
     parts: int = 200
     orders: int = 5
     draws: int = 10
+    also: str = " ".join(ALSO)  # further importances of the catalogue
 
     def __post_init__(self) -> None:
         least = min(self.sample, self.steps, self.parts, self.orders, self.draws)
@@ -61,14 +63,17 @@ class Explainers(AbstractBesideControls):
                 needs="an even number of permutations, at least 2, and at least 1 of everything else",
                 way_out="Leave a parameter out to have its default.",
             )
+        asked_also(self.also, OWN, "experiment explainers, further importance")
 
     def ask(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
         """One row a text of the sample."""
         model = subject.model
         effort = Effort(steps=self.steps, permutations=self.permutations, samples=self.parts)
+        names = (*OWN, *asked_also(self.also, OWN, "further importance"))
         for rows, reading in readings(model, subject.texts, shown(subject, self.sample)):
             with torch.no_grad():
-                said = {ATTENTION: attention_of(reading), **explain(model, reading, rng=rng, effort=effort)}
+                found = explain(model, reading, rng=rng, effort=effort, names=names)
+                said = {ATTENTION: attention_of(reading), **found}
                 columns = agreement(reading, said) | self._faithful(model, reading, said, rng)
             people = rationales(subject, rows, reading)
             columns |= self._plausible(said, people, rng)
@@ -110,7 +115,7 @@ def agreement(reading: Reading, said: Said) -> Columns:
     sizes = {name: np.abs(_numpy(values)) for name, values in said.items()}
     return {
         f"tau_{one}_{other}": kendalls(sizes[one], sizes[other], lengths, count=count)[0]
-        for one, other in combinations(said, 2)
+        for one, other in pairs(said)
     }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from attentest.evidence.importances.names import WITH_NULLS, further
 from attentest.experiments.description import Description
 
+ALSO = further(WITH_NULLS)  # what may be asked beside those that have nulls
 ABOUT = Description(
     name="importance",
     title="Agreement with importance",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attentest.evidence.importances.names import IMPORTANCES, IN_ROWS, column
+from attentest.experiments.importance import ALSO
 from attentest.statistics.card import Card
 
 PAPER = "jain2019attention"
@@ -12,10 +14,10 @@ UNLISTED = "the text has one token, or either vector holds a NaN"
 GRADIENT = "gradient importance |sum over dimensions of (ds/de_t) e_t|, attention held"
 LOO = "leave-one-out importance TVD(y without token t, y)"
 LOO_HELD = f"{LOO}, the remaining tokens keeping their scores, projected again"
-SECTION = {"gradient": "4.1, Table 2 (gradient)", "loo": "4.1, Table 2 (leave-one-out)"}
-IMPORTANCE = {"gradient": GRADIENT, "loo": LOO}
-HELD = {"gradient": GRADIENT, "loo": LOO_HELD}
-NAMED = {"gradient": "tau-gradient", "loo": "tau-loo-held"}
+SECTION = dict(zip(IN_ROWS, ("4.1, Table 2 (gradient)", "4.1, Table 2 (leave-one-out)"), strict=True))
+IMPORTANCE = dict(zip(IN_ROWS, (GRADIENT, LOO), strict=True))
+HELD = dict(zip(IN_ROWS, (GRADIENT, LOO_HELD), strict=True))
+NAMED = dict(zip(IN_ROWS, ("tau-gradient", "tau-loo-held"), strict=True))
 SWAPPED = (
     "another text's weights (of the same length, else of the nearest longer, cut and renormalised), the"
     " importance computed again under them: it holds fixed the shape, smoothness and positions of attention"
@@ -83,6 +85,13 @@ def _agreement(importance: str, title: str) -> dict[str, Card]:
             section="in the published code only, whose tables swap the names of two of the three pairs",
             undefined_when=UNRANKED,
         ),
+        **_of_any(importance, title, about),
+    }
+
+
+def _of_any(importance: str, title: str, about: str) -> dict[str, Card]:
+    """The cards of attention against an importance that need no null of its own."""
+    return {
         f"importance/top-k-overlap-{importance}": Card(
             measure=f"Overlap of the top k by attention and by {title}",
             formula=f"mean over texts of the share of the k largest by attention that are also among the k"
@@ -123,6 +132,27 @@ def _agreement(importance: str, title: str) -> dict[str, Card]:
     }
 
 
+def _also(importance: str) -> dict[str, Card]:
+    """The cards of attention against an importance that was asked beside the two of the paper."""
+    about, spelled = IMPORTANCES[importance], column(importance)
+    what = f"{about.title} ({about.says})"
+    return {
+        f"importance/tau-{spelled}": Card(
+            measure=f"Kendall's tau-b of attention and {about.title}",
+            formula=f"mean over texts of tau-b between attention and the magnitude of {what}",
+            range=CORRELATION,
+            direction="higher: attention ranks tokens more as importance does",
+            null="0: a ranking that has nothing to do with attention; what the two share by construction is"
+            " seen on untrained models",
+            unit="rank correlation",
+            paper=PAPER,
+            section="ours: 4.1 has gradients and leave-one-out",
+            undefined_when=UNRANKED,
+        ),
+        **_of_any(spelled, about.title, f"the magnitude of {what}"),
+    }
+
+
 def _norm(attention: str, meaning: str) -> Card:
     return Card(
         measure=f"Kendall's tau-b of attention and the gradient's norm, attention {attention}",
@@ -140,6 +170,7 @@ def _norm(attention: str, meaning: str) -> Card:
 CARDS: dict[str, Card] = {
     **_agreement("gradient", "gradients"),
     **_agreement("loo", "leave-one-out"),
+    **{name: card for importance in ALSO for name, card in _also(importance).items()},
     "importance/tau-loo": Card(
         measure="Kendall's tau-b of attention and leave-one-out",
         formula=f"mean over texts of tau-b between attention and {LOO}, the remaining tokens scored again",

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from attentest.charts.figure import Figure
-from attentest.charts.histograms import IMPORTANCES, Importance, histogram, shares_in_bins
+from attentest.charts.histograms import histogram, shares_in_bins
 from attentest.charts.style import (
     INK,
     RULE,
@@ -25,6 +25,7 @@ from attentest.charts.style import (
     require,
     trained,
 )
+from attentest.evidence.importances.names import IN_WORDS
 from attentest.experiments.importance.conclude import EDGES as LENGTH_EDGES
 from attentest.experiments.importance.conclude import null_of_texts
 from attentest.statistics.density import density, finite
@@ -34,7 +35,7 @@ TAU_EDGES = np.linspace(-1.0, 1.0, 31)
 
 def tau_histogram(
     rows: pd.DataFrame,
-    importance: Importance = "gradient",
+    importance: str = "gradient",
     *,
     title: str = "",
     subtitle: str = "",
@@ -45,7 +46,7 @@ def tau_histogram(
     texts, column = trained(rows), f"tau_{importance}"
     require(texts, column)
     if lacks(texts, column):
-        return nothing(f"No text has a Kendall τ with {IMPORTANCES[importance]}.", title, subtitle)
+        return nothing(f"No text has a Kendall τ with {IN_WORDS[importance]}.", title, subtitle)
     null, named = null_of_texts(texts, importance)
     groups = classed(texts, classes, pooled)
     layers = histogram(
@@ -55,7 +56,7 @@ def tau_histogram(
         alt.X(
             field="from",
             type="quantitative",
-            title=f"Kendall τ of attention and {IMPORTANCES[importance]}",
+            title=f"Kendall τ of attention and {IN_WORDS[importance]}",
             scale=alt.Scale(domain=[-1, 1], nice=False),
             axis=alt.Axis(tickCount=9, format="~g"),
         ),
@@ -126,15 +127,15 @@ LENGTHS = (
 
 
 def tau_by_length(
-    rows: pd.DataFrame, importance: Importance = "gradient", *, title: str = "", subtitle: str = ""
+    rows: pd.DataFrame, importance: str = "gradient", *, title: str = "", subtitle: str = ""
 ) -> alt.LayerChart:
     """Mean tau, and mean tau under the null, by the length of texts (JW-1, JW-2)."""
     texts, column = trained(rows), f"tau_{importance}"
     require(texts, column, "length")
     if lacks(texts, column):
-        return nothing(f"No text has a Kendall τ with {IMPORTANCES[importance]}.", title, subtitle)
+        return nothing(f"No text has a Kendall τ with {IN_WORDS[importance]}.", title, subtitle)
     null, named = null_of_texts(texts, importance)
-    kinds = {f"attention and {IMPORTANCES[importance]}": column, named: "null"}
+    kinds = {f"attention and {IN_WORDS[importance]}": column, named: "null"}
     means = list(_by_length(texts.assign(null=null), kinds))
     x = alt.X(
         field="length",

@@ -9,29 +9,30 @@ another order; the excess is over the one whose mean is larger in the group.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
+from attentest.evidence.importances.names import IN_ROWS, column
 from attentest.experiments.description import Conclusion
-from attentest.experiments.importance import ABOUT
+from attentest.experiments.importance import ABOUT, ALSO
 from attentest.experiments.importance.cards import CARDS
 from attentest.statistics.group_means import Group, Means, Measure, by_class, by_span, of_controls, reasons
 from attentest.statistics.rank_agreement import kendalls, significant
 from attentest.statistics.record import Finding, ordered
 
-IMPORTANCES = ("gradient", "loo")
 NULLS = ("swapped", "permuted")
 HELD = {"gradient": "gradient", "loo": "loo_held"}  # the importance that is computed as its nulls are
+QUANTITIES = ("tau", "p", "overlap", "distance")  # of attention and any importance
 WHO = ("seed", "subject", "id", "label", "predicted", "length")
 NUMBERS = (
     *(
         f"{quantity}_{importance}"
-        for importance in IMPORTANCES
+        for importance in IN_ROWS
         for quantity in (
-            *("tau", "p", "overlap", "distance", "traded_tau"),
+            *(*QUANTITIES, "traded_tau"),
             *(f"{null}_{drawn}" for null in NULLS for drawn in ("tau", "significant")),
         )
     ),
@@ -61,15 +62,17 @@ def conclude(rows: pd.DataFrame, *, mode: str, rng: np.random.Generator) -> list
     trained = rows[rows["subject"] == "trained"]
     if trained.empty:
         return []
-    numbers = rows[["length", *NUMBERS]].astype(np.float64)
+    also = [each for each in map(column, ALSO) if f"tau_{each}" in rows]
+    more = [f"{quantity}_{name}" for name in also for quantity in QUANTITIES]
+    numbers = rows[["length", *NUMBERS, *more]].astype(np.float64)
     why = reasons(rows, UNRANKED)
-    others = [*_others(numbers, why), *_ceilings(trained, why)]
+    others = [*_others(numbers, why, also), *_ceilings(trained, why, also)]
     means = Means(experiment="importance", rows=rows, mode=mode, rng=rng)
     found = []
     for group in [("overall", trained), *of_controls(rows)]:
-        found += means.of([*_correlations(numbers, why, means, group[1].index), *others], [group])
+        found += means.of([*_correlations(numbers, why, means, group[1].index, also), *others], [group])
     for group in _parts(trained):
-        found += means.of([*_correlations(numbers, why, means, group[1].index)], [group])
+        found += means.of([*_correlations(numbers, why, means, group[1].index, also)], [group])
     return found
 
 
@@ -81,7 +84,9 @@ def _parts(rows: pd.DataFrame) -> list[Group]:
     ]
 
 
-def _correlations(numbers: pd.DataFrame, why: pd.Series, means: Means, texts: pd.Index) -> Iterator[Measure]:
+def _correlations(
+    numbers: pd.DataFrame, why: pd.Series, means: Means, texts: pd.Index, also: Sequence[str]
+) -> Iterator[Measure]:
     for importance, held in HELD.items():
         null = larger_null(numbers, importance, means, texts)
         tau, drawn = numbers[f"tau_{held}"], numbers[f"{null}_tau_{importance}"]
@@ -101,16 +106,18 @@ def _correlations(numbers: pd.DataFrame, why: pd.Series, means: Means, texts: pd
     for attention in ("held", "free"):
         values = numbers[f"tau_norm_{attention}"]
         yield Measure(name=f"tau-norm-{attention}", values=values, null=math.nan, why=why)
+    for name in also:
+        yield Measure(name=f"tau-{name}", values=numbers[f"tau_{name}"], null=0.0, why=why)
 
 
-def _others(numbers: pd.DataFrame, why: pd.Series) -> Iterator[Measure]:
+def _others(numbers: pd.DataFrame, why: pd.Series, also: Sequence[str]) -> Iterator[Measure]:
     between = numbers["tau_gradient_loo"]
-    for importance in IMPORTANCES:
+    for importance in IN_ROWS:
         values = between - numbers[f"tau_{importance}"]
         yield Measure(name=f"gradient-loo-minus-attention-{importance}", values=values, null=0.0, why=why)
     # The mean of the hypergeometric distribution: k tokens drawn blindly from n, of which k are on top.
     by_chance = np.minimum(numbers["k"], numbers["length"]) / numbers["length"]
-    for importance in IMPORTANCES:
+    for importance in (*IN_ROWS, *also):
         overlap, distance = numbers[f"overlap_{importance}"], numbers[f"distance_{importance}"]
         yield Measure(name=f"top-k-overlap-{importance}", values=overlap, null=by_chance, why=why)
         yield Measure(name=f"top-k-distance-{importance}", values=distance, null=math.nan, why=why)
@@ -136,9 +143,9 @@ def _with_others(vectors: np.ndarray, place: int) -> list[float]:
     return kendalls(vectors[place][None], others[None], np.array([vectors.shape[1]]))[0][0].tolist()
 
 
-def _ceilings(trained: pd.DataFrame, why: pd.Series) -> Iterator[Measure]:
+def _ceilings(trained: pd.DataFrame, why: pd.Series, also: Sequence[str]) -> Iterator[Measure]:
     """How well an importance agrees with itself after another training; no more can be asked of attention."""
-    for importance in IMPORTANCES:
+    for importance in (*IN_ROWS, *also):
         values = ceilings(trained, importance)
         yield Measure(name=f"noise-ceiling-{importance}", values=values, null=0.0, why=why)
 

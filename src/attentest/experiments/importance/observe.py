@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, final
 
 import numpy as np
 import torch
@@ -14,9 +14,11 @@ from attentest.evidence.concordance import count_on
 from attentest.evidence.erasure.drawn_units import Units, drawn_units, only
 from attentest.evidence.erasure.known import KnownParts
 from attentest.evidence.erasure.leave_one_out import leave_one_out
+from attentest.evidence.importances.catalogue import explain
 from attentest.evidence.importances.given_attention import AttentionPool, GivenAttention
 from attentest.evidence.importances.gradient import gradients
 from attentest.evidence.importances.gradient_under import gradients_under
+from attentest.evidence.importances.names import IN_ROWS, WITH_NULLS, asked_also, column, further
 from attentest.evidence.importances.traded_importance import traded_gradient, traded_leave_one_out
 from attentest.evidence.permutation import orders
 from attentest.experiments.contract import Row, Subject
@@ -40,7 +42,8 @@ NULLS = ("swapped", "permuted")
 class Importances:
     """What attention says of each unit, and what gradient and leave-one-out say.
 
-    With `given` attention the two also say it under each of these, `gradient_under` and `loo_under`.
+    With `given` attention the two also say it under each of these, `gradient_under` and `loo_under`. What
+    was asked `also` is by its column.
     """
 
     reading: Reading
@@ -52,6 +55,7 @@ class Importances:
     lengths: np.ndarray
     gradient_under: np.ndarray | None = None
     loo_under: np.ndarray | None = None
+    also: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -61,8 +65,10 @@ class Importances:
         given: GivenAttention | None = None,
         known: KnownParts | None = None,
         units: Units | None = None,
+        also: Sequence[str] = (),
+        rng: torch.Generator | None = None,
     ) -> Importances:
-        """All of them, from one reading; where `units` are drawn, of these alone, side by side."""
+        """All of them, from one reading, or of drawn `units` alone; `rng` is for those of `also` that draw."""
         # But in our own networks draws are differentiated one by one; the first is the own attention.
         others = None if given is None or model.network is not None else given.weights[:, 1:]
         found = gradients(model, batch, free=True, given=others)
@@ -87,7 +93,13 @@ class Importances:
             lengths=_numpy((reading.mask if units is None else units).sum(1)).astype(int),
             gradient_under=None if under is None else _numpy(only(units, under)),
             loo_under=None if loo.under is None else _numpy(only(units, loo.under)),
+            also=_sizes(model, found.reading, also, rng, units),
         )
+
+    @property
+    def sizes(self) -> dict[str, np.ndarray]:
+        """How much each importance says that a unit matters, by its column."""
+        return dict(zip(IN_ROWS, (self.gradient, self.loo), strict=True)) | dict(self.also)
 
     def agreement(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Tau-b and p-value of every text, or of every draw of every text, counted where the model is."""
@@ -107,16 +119,18 @@ class Importance(AbstractBesideControls):
     `given_attention`), computes the importance again under them, and correlates the two. Leave-one-out is
     computed twice: with the remaining words scored again, as published (`tau_loo`), and with their scores
     held (`tau_loo_held`), as in its nulls, where no scores of their own belong to the weights. The
-    columns `traded` are the first edition's null.
+    columns `traded` are the first edition's null. What is asked `also` has no null of that kind.
     """
 
     name: ClassVar[str] = ABOUT.name
     cite: ClassVar[str] = ABOUT.cite
     version: ClassVar[int] = 2
+    later: ClassVar[Mapping[str, Any]] = {"also": ""}
 
     nulls: int = 20
     shown: int = 200
     texts: str = ""  # ids of further texts to keep whole
+    also: str = " ".join(further(WITH_NULLS, cheap=True))  # further importances of the catalogue
 
     def __post_init__(self) -> None:
         if self.nulls < 1 or self.shown < 0:
@@ -126,6 +140,7 @@ class Importance(AbstractBesideControls):
                 needs="at least 1 draw, and 0 texts or more",
                 way_out="20 draws are the default.",
             )
+        asked_also(self.also, WITH_NULLS, "experiment importance, further importance")
 
     def ask(self, subject: Subject, rng: torch.Generator) -> Iterator[Row]:
         """The rows of one model."""
@@ -133,10 +148,13 @@ class Importance(AbstractBesideControls):
         pool = AttentionPool.of(model, subject.texts)
         whole = shown(subject, self.shown, self.texts) if subject.name == "trained" else set()
         k = max(10, int(0.1 * subject.texts.lengths.mean()))  # as the published code has it
+        also = asked_also(self.also, WITH_NULLS, "further importance")
+        # Apart from the draws of the nulls, which are the same whatever else is asked.
+        drawn = torch.Generator().manual_seed(rng.initial_seed() + 1)
         for rows, reading in readings(model, subject.texts):
             given = pool.own_and_nulls(model, reading, rows, self.nulls, rng=rng)
             units = drawn_units(reading, subject.ranked)
-            own = Importances.of(model, reading.batch, given, subject.known, units)
+            own = Importances.of(model, reading.batch, given, subject.known, units, also, drawn)
             ranked = _numpy(only(units, given.ranked))
             columns = agreement(own, k) | self._nulls(own, ranked) | self.traded(model, own, rng)
             for place, row in enumerate(common_columns(subject, rows, own.reading)):
@@ -144,7 +162,7 @@ class Importance(AbstractBesideControls):
                     **row,
                     "k": k,
                     **{name: float(column[place]) for name, column in columns.items()},
-                    **(_vectors(own, place) if rows[place] in whole else dict.fromkeys(VECTORS)),
+                    **_vectors(own, place, row_is_whole=rows[place] in whole),
                 }
 
     def _nulls(self, own: Importances, weights: np.ndarray) -> Columns:
@@ -153,7 +171,7 @@ class Importance(AbstractBesideControls):
         columns["tau_loo_held"], columns["p_loo_held"] = own.agreement(own.weights, own.loo_under[:, 0])
         for number, null in enumerate(NULLS):
             draws = slice(1 + number * self.nulls, 1 + (number + 1) * self.nulls)
-            for name, importance in (("gradient", own.gradient_under), ("loo", own.loo_under)):
+            for name, importance in zip(IN_ROWS, (own.gradient_under, own.loo_under), strict=True):
                 tau, p_value = own.agreement(weights[:, draws], importance[:, draws])
                 columns[f"{null}_tau_{name}"] = mean_of_defined(tau)
                 columns[f"{null}_significant_{name}"] = mean_of_defined(significant(p_value))
@@ -187,7 +205,7 @@ def mean_of_defined(draws: np.ndarray) -> np.ndarray:
 def agreement(own: Importances, k: int) -> Columns:
     """How the rankings of each text agree."""
     columns = {}
-    for name, importance in (("gradient", own.gradient), ("loo", own.loo)):
+    for name, importance in own.sizes.items():
         columns[f"tau_{name}"], columns[f"p_{name}"] = own.agreement(own.weights, importance)
         columns[f"overlap_{name}"] = overlap(own.weights, importance, own.lengths, k)
         columns[f"distance_{name}"] = distance(own.weights, importance, own.lengths, k)
@@ -197,12 +215,29 @@ def agreement(own: Importances, k: int) -> Columns:
     return columns
 
 
-VECTORS = ("weights", "gradient", "loo")
-
-
-def _vectors(own: Importances, place: int) -> Row:
+def _vectors(own: Importances, place: int, *, row_is_whole: bool) -> Row:
+    """The weights and importances of one text, of which only some are kept whole."""
+    vectors = {"weights": own.weights, **own.sizes}
+    if not row_is_whole:
+        return dict.fromkeys(vectors)
     length = own.lengths[place]
-    return {name: getattr(own, name)[place, :length].astype(np.float32).tolist() for name in VECTORS}
+    return {name: each[place, :length].astype(np.float32).tolist() for name, each in vectors.items()}
+
+
+@torch.no_grad()
+def _sizes(
+    model: Model,
+    reading: Reading,
+    names: Sequence[str],
+    rng: torch.Generator | None,
+    units: Units | None,
+) -> dict[str, np.ndarray]:
+    """The magnitudes of importances of the catalogue, by their column."""
+    if not names:
+        return {}
+    rng = torch.Generator() if rng is None else rng
+    found = explain(model, reading, rng=rng, names=names)
+    return {column(name): np.abs(_numpy(only(units, values))) for name, values in found.items()}
 
 
 def _numpy(tensor: Tensor) -> np.ndarray:

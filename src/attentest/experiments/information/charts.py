@@ -12,6 +12,7 @@ from attentest.charts.information import KINDS, OVERALL, TAUS
 from attentest.charts.points import points
 from attentest.charts.style import Records, framed, inline, nothing, require
 from attentest.statistics.group_means import CONTROLS
+from attentest.statistics.named import Named
 
 
 def information_curves(findings: pd.DataFrame, *, title: str = "", subtitle: str = "") -> alt.LayerChart:
@@ -54,10 +55,10 @@ def _curve(findings: pd.DataFrame, measure: str, kinds: tuple[str, str]) -> Reco
     """A measure at every rank, and its null there."""
     found: Records = []
     for row in findings.to_dict("records"):
-        name, _, rank = row["measure"].partition("@")
+        named = Named.of(row["measure"])
         for kind, value in zip(kinds, (row["estimate"], row["null"]), strict=True):
-            if name == measure and math.isfinite(value):
-                found.append({"kind": KINDS[kind][0], "rank": int(rank), "told": value})
+            if named.name == measure and math.isfinite(value):
+                found.append({"kind": KINDS[kind][0], "rank": int(named.setting), "told": value})
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from attentest.evidence.importances.names import IN_ROWS, IN_WORDS
 from attentest.experiments.dispersion.cards import (
     CORRELATION,
     ENTROPY,
@@ -27,7 +28,7 @@ NO_NULL = "none: given weights have no scores of their own to be computed again;
 OURS = "ours: scores have a free scale, so lambda does not tell how sparse attention is"
 GRADIENT = "||df / dx_i||_2, attention not held, f the probability of class 1, or of the likeliest of several"
 LOO = "TVD(y without token i, y)"
-IMPORTANCE = {"gradient": ("gradient importance", GRADIENT), "loo": ("leave-one-out importance", LOO)}
+IMPORTANCE = {name: (IN_WORDS[name], formula) for name, formula in zip(IN_ROWS, (GRADIENT, LOO), strict=True)}
 
 
 def _mean(

@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 
 from attentest.charts.figure import Figure
-from attentest.charts.lanes import IMPORTANCES, Importance, Lane, drawn_lanes
+from attentest.charts.lanes import Lane, drawn_lanes
 from attentest.charts.style import (
     FAINT,
     PALETTE,
@@ -19,10 +19,11 @@ from attentest.charts.style import (
     nothing,
     require,
 )
+from attentest.evidence.importances.names import IN_WORDS
 from attentest.experiments.shared.numbered import number_in
 from attentest.experiments.sparsity.conclude import LAMBDA, SOFTMAX, TWIN
 
-COLOURS = alt.Scale(domain=list(IMPORTANCES.values()), range=list(PALETTE[:2]))
+COLOURS = alt.Scale(domain=list(IN_WORDS.values()), range=list(PALETTE[:2]))
 
 
 NUMBERS = ("estimate", "std", "low", "high", "null")
@@ -47,7 +48,7 @@ def agreement_by_lambda(
             "bottom": max(-1.0, point["estimate"] - point["std"]),
             "top": min(1.0, point["estimate"] + point["std"]),
         }
-        for name, said in IMPORTANCES.items()
+        for name, said in IN_WORDS.items()
         for point in _swept(rows, findings, f"tau-{name}{where}")
     ]
     if not points:
@@ -85,7 +86,7 @@ def entropy_by_realised(
     Diamonds are the untrained models with the same projections.
     """
     points: Records = []
-    for name, said in IMPORTANCES.items():
+    for name, said in IN_WORDS.items():
         sparse = {point["lambda"]: point for point in _swept(rows, findings, "support-share")}
         for point in _swept(rows, findings, f"entropy-{name}"):
             if point["lambda"] in sparse:
@@ -150,7 +151,7 @@ def _counted(rows: pd.DataFrame) -> str:
 
 
 def sparsity_entropies(
-    rows: pd.DataFrame, importance: Importance = "gradient", *, title: str = "", subtitle: str = ""
+    rows: pd.DataFrame, importance: str = "gradient", *, title: str = "", subtitle: str = ""
 ) -> alt.LayerChart:
     """How spread importance is over the words of a text, a lane a projection, sparser ones below (ME-2)."""
     column = f"entropy_{importance}"
@@ -159,7 +160,7 @@ def sparsity_entropies(
         Lane(said, _of(rows, name, column), _of(rows, twin, column), PALETTE[0 if name == "trained" else 1])
         for name, (said, twin) in _models(rows).items()
     ]
-    axis = f"normalised entropy of the {IMPORTANCES[importance]} of words"
+    axis = f"normalised entropy of the {IN_WORDS[importance]} of words"
     return drawn_lanes(
         lanes, rows, axis, (0.0, 1.0), "untrained models with the same projection", title, subtitle
     )

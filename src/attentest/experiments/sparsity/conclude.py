@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Shaped
 
+from attentest.evidence.importances.names import IN_ROWS
 from attentest.experiments.description import Conclusion
 from attentest.experiments.dispersion.conclude import NO_ATTENTION, NOT_SPREAD, SUPPORT, unranked
 from attentest.experiments.importance.conclude import NO_PARTNER, NULLS, larger_null
@@ -32,11 +33,10 @@ EXPERIMENT = "sparsity"
 LAMBDA, SOFTMAX = "lambda ", "softmax"  # how the names of the sweep's models begin, and the one beside them
 TWIN = "untrained "  # goes before the name of a model that was not trained
 SWEEP = "sweep"  # the group of what is said of all its models together
-IMPORTANCES = ("gradient", "loo")
 NUMBERS = (
     *("max_attention", "support", "entropy_attention"),
-    *(f"entropy_{name}" for name in IMPORTANCES),
-    *(f"tau_{name}{where}" for name in IMPORTANCES for where in SUPPORT),
+    *(f"entropy_{name}" for name in IN_ROWS),
+    *(f"tau_{name}{where}" for name in IN_ROWS for where in SUPPORT),
     *(
         f"{column}{where}"
         for column in ("tau_loo_held", *(f"{null}_tau_loo" for null in NULLS))
@@ -47,10 +47,8 @@ COLUMNS = ("seed", "subject", "id", "length", "lambda", *NUMBERS)
 # What is correlated, by the measure's part of the name: how sparse a model is, and what that may come to.
 SPARSER = {"lambda": "lambda", "support": "support_share", "attention-entropy": "entropy_attention"}
 OUTCOMES = {
-    **{f"entropy-{name}": f"entropy_{name}" for name in IMPORTANCES},
-    **{
-        f"tau-{name}{named}": f"tau_{name}{where}" for name in IMPORTANCES for where, named in SUPPORT.items()
-    },
+    **{f"entropy-{name}": f"entropy_{name}" for name in IN_ROWS},
+    **{f"tau-{name}{named}": f"tau_{name}{where}" for name in IN_ROWS for where, named in SUPPORT.items()},
 }
 NO_MODEL = "no model of the sweep has a value"
 NO_ORDER = "fewer than two models with values, or all alike"
@@ -99,7 +97,7 @@ def _measures(rows: pd.DataFrame, numbers: pd.DataFrame, means: Means, twin: pd.
         "support-share": (several["support_share"], reasons(rows, NO_ATTENTION)),
         **{
             f"entropy-{name}": (numbers[f"entropy_{name}"], reasons(rows, NOT_SPREAD))
-            for name in ("attention", *IMPORTANCES)
+            for name in ("attention", *IN_ROWS)
         },
         **{
             f"tau-gradient{named}": (numbers[f"tau_gradient{where}"], unranked(rows, numbers, where))

@@ -12,6 +12,7 @@ import torch
 
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
+from attentest.evidence.importances.names import IN_ROWS
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.experiments.dispersion.observe import NullDraws, agreements, entropy
 from attentest.experiments.shared.common_columns import common_columns
@@ -82,7 +83,7 @@ class Sparsity(AbstractExperiment):
             given = nulls.given(reading, rows, rng)
             loo = leave_one_out(model, reading, given=given)
             assert loo.under is not None
-            importances = {"gradient": found.norm_free, "loo": loo.change}
+            importances = dict(zip(IN_ROWS, (found.norm_free, loo.change), strict=True))
             columns = {
                 "entropy_attention": entropy(reading.weights, reading.mask),
                 **{f"entropy_{name}": entropy(each, reading.mask) for name, each in importances.items()},

@@ -14,6 +14,7 @@ from attentest.corpus.vocabulary import RESERVED
 from attentest.evidence.concordance import count_on
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.gradient import gradients
+from attentest.evidence.importances.names import IN_ROWS
 from attentest.experiments.contract import AbstractExperiment, Row, Subject
 from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import UNTRAINED
@@ -79,11 +80,8 @@ class Vectors(AbstractExperiment):
                 for importance in (found.times_input, loo)
             ]
             for place, row in enumerate(common_columns(subject, rows, found.reading)):
-                both = {f"tau_{name}": float(tau[place]) for name, tau in zip(IMPORTANCES, taus, strict=True)}
+                both = {f"tau_{name}": float(tau[place]) for name, tau in zip(IN_ROWS, taus, strict=True)}
                 yield {**row, **both, **constant}
-
-
-IMPORTANCES = ("gradient", "loo")
 
 
 def dev_scores(subject: Subject) -> Row:

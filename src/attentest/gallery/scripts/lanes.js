@@ -49,8 +49,9 @@ attentest.lanes = (function () {
     const chance = known(about.confidence) ? `probability ${number(about.confidence)}` : "";
     const told = [
       lane("attention", own, { moved: number(0), says: about.predicted }, chance),
-      lane("gradient", unpacked(packed, "gradient"), effect("gradient"), tau(about.tau_gradient)),
-      lane("leave-one-out", unpacked(packed, "loo"), effect("loo"), tau(about.tau_loo)),
+      ...about.importances.map(({ name, column }) =>
+        lane(name, unpacked(packed, column), effect(column), tau(about[`tau_${column}`])),
+      ),
       permutation(packed, own, about, effect),
       lane("search", unpacked(packed, "search"), within(about.searched), apart(about.searched)),
       lane("exact adversary", unpacked(packed, "exact"), within(about.jsd), apart(about.jsd)),

@@ -22,7 +22,8 @@ attentest.reader = function (hub) {
   function about(n) {
     const numbers = Object.fromEntries(names.map((name) => [name, data.numbers[name][n]]));
     const predicted = data.labels[data.predicted[n]];
-    return { ...numbers, place: data.places[n], predicted, tolerance: data.tolerance };
+    const { tolerance, importances } = data;
+    return { ...numbers, place: data.places[n], predicted, tolerance, importances };
   }
 
   function head(n) {
