@@ -68,7 +68,7 @@ class Importances:
         also: Sequence[str] = (),
         rng: torch.Generator | None = None,
     ) -> Importances:
-        """All of them, from one reading, or of drawn `units` alone; `rng` is for those of `also` that draw."""
+        """From one reading all of them, or those of drawn `units`; `rng` is for those of `also` that draw."""
         # But in our own networks draws are differentiated one by one; the first is the own attention.
         others = None if given is None or model.network is not None else given.weights[:, 1:]
         found = gradients(model, batch, free=True, given=others)
