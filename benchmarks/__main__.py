@@ -29,6 +29,7 @@ from attentest.model.training.optimiser import RowAdam
 from attentest.statistics.interval import interval_of_statistic, weighted_mean
 from benchmarks import (
     adversaries,
+    audits,
     communication,
     erasure,
     explainers,
@@ -240,6 +241,7 @@ def main() -> None:
         *information.rows(),
         *communication.rows(),
         *hugging_face.rows(),
+        *audits.rows(),
         *live.rows(),
         *reports.rows(),
         *statistics.rows(),

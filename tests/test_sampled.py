@@ -82,7 +82,7 @@ def test_the_certain_and_the_drawn_pairs_stand_for_all_parts_of_all_sizes():
     expected = [(n - 3) / (n - 1) / 2 if n > 5 else 0.0 for n in (2, 3, 4, 5, 6, 11)]
     torch.testing.assert_close(left[1:], torch.tensor(expected, dtype=torch.float64))
     assert not (chance[parts.sum(2) == 0] > 0).any()
-    sizes = drawn_pairs(reading.mask, 640, rng=seeded()).sum(2)[-1]
+    sizes = drawn_pairs(reading.mask, torch.full((7,), 640), rng=seeded()).sum(2)[-1]
     assert torch.unique(sizes, return_counts=True)[1].tolist() == pytest.approx([80] * 8, abs=1)
     assert sizes.min() == 2 and sizes.max() == 9
 

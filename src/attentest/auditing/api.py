@@ -88,7 +88,7 @@ class AuditResult:
     def said(self) -> tuple[str, ...]:
         """What a reader must know of the data: what was guessed or matched, and texts that were too long."""
         resting = self.audit.resting
-        more = (self.too_long.sentence, None if resting is None else resting.sentence)
+        more = (self.too_long.sentence, self.audit.ranked, None if resting is None else resting.sentence)
         return (*self.notes, *(sentence for sentence in more if sentence))
 
     @cached_property

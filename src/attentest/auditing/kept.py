@@ -24,7 +24,7 @@ from attentest.store.cell import Cell
 from attentest.store.store import Store
 from attentest.store.tables import from_parquet, to_parquet
 
-VERSION = 1  # of how a question is asked: a higher one asks again
+VERSION = 2  # of how a question is asked: a higher one asks again
 ROWS = "rows.parquet"
 
 

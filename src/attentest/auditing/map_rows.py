@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from attentest.evidence.erasure.drawn_units import drawn_units, only
 from attentest.experiments.contract import Row, Subject
 from attentest.experiments.dispersion import conclude as dispersion
 from attentest.experiments.dispersion.observe import Attended, spreads
@@ -20,7 +21,7 @@ from attentest.experiments.importance import conclude as importance
 from attentest.experiments.importance.observe import Importances, agreement
 from attentest.experiments.shared.common_columns import common_columns
 from attentest.model.batch import buckets
-from attentest.model.reader import TEXTS, TOKENS
+from attentest.model.reader import TOKENS, together
 
 NOT_OF_MAPS = {
     "importance": "its null gives the model other weights, and a map cannot be given to the model",
@@ -60,16 +61,10 @@ def _importances(subject: Subject) -> Iterator[tuple[np.ndarray, Importances]]:
     model = subject.model
     answered_by = model.capabilities.answered_by
     assert answered_by is not None, "others are asked by the experiments themselves"
-    for rows in buckets(subject.texts.lengths, subject.texts.at_once or TEXTS, tokens=TOKENS):
+    for rows in buckets(subject.texts.lengths, together(subject.texts), tokens=TOKENS):
         batch = subject.texts.batch(rows).to(model.device)
         with torch.no_grad():
             reading = model.read(batch)
-        weights = reading.weights.cpu().numpy()
-        yield (
-            rows,
-            replace(
-                Importances.of(answered_by.model, batch, known=subject.known),
-                reading=reading,
-                weights=weights,
-            ),
-        )
+        units = drawn_units(reading, subject.ranked)
+        own = Importances.of(answered_by.model, batch, known=subject.known, units=units)
+        yield rows, replace(own, reading=reading, weights=only(units, reading.weights).cpu().numpy())

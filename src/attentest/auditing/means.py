@@ -17,7 +17,8 @@ from attentest.statistics.record import Finding, ordered
 
 WHO = ("seed", "subject", "id", "length")
 EXPLAINERS = further((GRADIENT,))  # see importance
-DRAWN = ("pairs", "error", "steps")  # of a text: parts that were drawn, what is left of the error, and places
+# Of a text: parts that were drawn, what is left of the error, places on the way, and units that were ranked.
+DRAWN = ("pairs", "error", "steps", "units")
 ERASED = ("comprehensiveness", "sufficiency")
 MARKED = ("token-f1", "iou-f1", "auprc")
 ABLATED = ("uniform-output-change", "frozen-output-change")

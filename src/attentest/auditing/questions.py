@@ -5,8 +5,9 @@ One of the three is what becomes of the output under an attention that knows not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import final
 
 import numpy as np
@@ -32,7 +33,7 @@ from attentest.experiments.shared.answers import answered
 from attentest.experiments.shared.common_columns import common_columns
 from attentest.foreign.prompt import NEXT_LABELS
 from attentest.model.reader import readings
-from attentest.model.seam import Model
+from attentest.model.seam import Model, Reading
 from attentest.refusal import Refusal
 
 
@@ -42,13 +43,14 @@ def ablated(subject: Subject, twin: Model | None) -> Iterator[Row]:
     NaN for one unit, which leaves attention no choice, and where there is no twin.
     """
     model = subject.model
-    for rows, reading in readings(model, subject.texts):
+    others: Iterable[Reading | None] = repeat(None)
+    if twin is not None:
+        others = (reading for _, reading in readings(twin, subject.texts))
+    for (rows, reading), theirs in zip(readings(model, subject.texts), others, strict=False):
         even = moved_by_uniform(model, reading).change
         frozen = torch.full_like(even, float("nan"))
-        if twin is not None:
-            with torch.no_grad():
-                theirs = twin.read(reading.batch).weights.to(reading.weights)
-            frozen = moved(model, reading, theirs).change
+        if theirs is not None:
+            frozen = moved(model, reading, theirs.weights.to(reading.weights)).change
         for place, row in enumerate(common_columns(subject, rows, reading)):
             changes = dict(zip(ABLATED, (float(even[place]), float(frozen[place])), strict=True))
             yield {**row, **changes}
@@ -78,6 +80,7 @@ class Budget:
     searched: int
     steps: int
     precision: Precision
+    units: int | None = None  # that are ranked of a longer text of a model made elsewhere; None: all
     without: tuple[str, ...] = ()
 
 
@@ -88,7 +91,8 @@ BUDGETS = {
         draws=2,
         searched=20,
         steps=100,
-        precision=Precision(error=0.3, most=32, steps=7),
+        precision=Precision(error=0.3, first=6, most=32, steps=7, reach=1.0),
+        units=48,
         without=("removal", "dispersion", "information"),
     ),
     "standard": Budget(

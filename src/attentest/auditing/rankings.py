@@ -9,6 +9,7 @@ import torch
 
 from attentest.auditing.means import DRAWN, ERASED, EXPLAINERS, MARKED
 from attentest.evidence.concordance import count_on
+from attentest.evidence.erasure.drawn_units import drawn_units, only
 from attentest.evidence.importances.catalogue import explain
 from attentest.evidence.importances.faithfulness import faithfulness, random_scores
 from attentest.evidence.importances.nested_integration import integrated_to
@@ -30,6 +31,12 @@ def answering(model: Model, reading: Reading) -> tuple[Model, Reading]:
     return (model, reading) if answered_by is None else (answered_by.model, answered_by.own(reading))
 
 
+def _of_parts(subject: Subject) -> Iterator[tuple[np.ndarray, Reading]]:
+    """Readings whose parts are asked about; of a map those that all questions have: it may take long."""
+    of_map = subject.model.capabilities.answered_by is not None
+    return readings(subject.model, subject.texts, parts=not of_map)
+
+
 def agreed(subject: Subject, precision: Precision, rng: torch.Generator) -> Iterator[Row]:
     """One row a text: tau-b of attention with how much each explainer says a unit matters.
 
@@ -41,12 +48,13 @@ def agreed(subject: Subject, precision: Precision, rng: torch.Generator) -> Iter
     some of them draw: where importance is no such product that null stays far above an agreement of 0, and
     noise lowers the agreement more than the null (simulated in the tests). So the untrained twin is asked.
     """
-    for rows, reading in readings(subject.model, subject.texts):
+    for rows, reading in _of_parts(subject):
         model, own = answering(subject.model, reading)
+        units = drawn_units(own, subject.ranked)
         with torch.no_grad():
-            drawn = sampled(model, own, precision, rng=rng, known=subject.known)
+            drawn = sampled(model, own, precision, rng=rng, known=subject.known, units=units)
             along = integrated_to(model, own, precision)
-            left = changes_without(model, own, known=subject.known)
+            left = changes_without(model, own, known=subject.known, units=units)
             found = {
                 "leave-one-out": left,
                 "integrated-gradients": along.values,
@@ -55,13 +63,15 @@ def agreed(subject: Subject, precision: Precision, rng: torch.Generator) -> Iter
             }
             others = [name for name in EXPLAINERS if name not in found]
             found |= explain(model, own, rng=rng, names=others) if others else {}
-        weights, lengths = reading.weights.cpu().numpy(), reading.mask.sum(1).cpu().numpy()
+        ranked = (reading.mask if units is None else units).sum(1)
+        weights, lengths = only(units, reading.weights).cpu().numpy(), ranked.cpu().numpy()
         count = count_on(reading.weights.device)
-        sizes = {name: each.detach().abs().to(reading.weights).cpu().numpy() for name, each in found.items()}
+        magnitudes = {name: only(units, each.detach().abs()) for name, each in found.items()}
+        sizes = {name: each.to(reading.weights).cpu().numpy() for name, each in magnitudes.items()}
         columns = {name: kendalls(weights, size, lengths, count=count)[0] for name, size in sizes.items()}
         columns |= {
             name: each.double().cpu().numpy()
-            for name, each in zip(DRAWN, (drawn.pairs, drawn.error, along.steps), strict=True)
+            for name, each in zip(DRAWN, (drawn.pairs, drawn.error, along.steps, ranked), strict=True)
         }
         for place, row in enumerate(common_columns(subject, rows, reading)):
             yield {**row, **{name: float(column[place]) for name, column in columns.items()}}
@@ -69,7 +79,7 @@ def agreed(subject: Subject, precision: Precision, rng: torch.Generator) -> Iter
 
 def erased(subject: Subject, draws: int, rng: torch.Generator) -> Iterator[Row]:
     """One row a text: what its output loses without the words on top, and with them alone; and at random."""
-    for rows, reading in readings(subject.model, subject.texts):
+    for rows, reading in _of_parts(subject):
         drawn = random_scores(reading.mask, draws, rng=rng).to(reading.weights)
         scores = torch.cat([reading.weights[:, None], drawn], dim=1)
         with torch.no_grad():

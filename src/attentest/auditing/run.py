@@ -76,6 +76,7 @@ class Audit:
     empty: dict[str, str] = field(default_factory=dict)  # by experiment/measure, why no text has a value
     borne_out: dict[str, float] = field(default_factory=dict)  # by text, what orders those that are shown
     shown: ShownTexts = field(default_factory=ShownTexts)
+    ranked: str | None = None  # what was done with texts of more units than the budget ranks, in a sentence
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -120,7 +121,7 @@ def audited(
     for name in questions:
         look_up(name, QUESTIONS, "question of an audit")
     model, chosen = on_the_bench(model), spread(examples, allowed.texts)
-    subject = audited_subject(model, chosen)
+    subject = audited_subject(model, chosen, allowed.units)
     subject.texts.at_once = batch_size or subject.texts.at_once
     ids = tuple(example.id for example in chosen)
     found = Audit(len(chosen), len(examples), budget, model.labels, ids)
@@ -168,7 +169,7 @@ def _twin(subject: Subject, found: Audit) -> Subject | None:
             "Nobody but its maker can draw this model's parameters anew."
         )
         return None
-    return subject_of(twin, subject.texts, "untrained")
+    return subject_of(twin, subject.texts, "untrained", ranked=subject.ranked)
 
 
 def _ask(name: str, audit: Auditing, found: Audit, seed: int, pace: Pace, kept: KeptQuestions | None) -> None:
@@ -190,6 +191,8 @@ def _ask(name: str, audit: Auditing, found: Audit, seed: int, pace: Pace, kept: 
         return
     rows["seed"] = SEED
     found.borne_out |= borne_out(rows) if name == ASKED else {}
+    if name == "agreement" and audit.subject.ranked is not None:
+        found.ranked = _ranked(rows, audit.subject.ranked)
     findings = question.conclude(rows, mode="corrected", rng=np.random.default_rng([seed, number, 1]))
     found.findings += [finding for finding in findings if finding.n]
     found.seconds[name] = seconds
@@ -198,6 +201,18 @@ def _ask(name: str, audit: Auditing, found: Audit, seed: int, pace: Pace, kept: 
     empty = _empty(findings, audit.lacks(name))
     found.empty |= {f"{name}/{measure}": why for measure, why in empty.items()}
     found.left_out |= _in_short(name, empty)
+
+
+def _ranked(rows: pd.DataFrame, most: int) -> str | None:
+    """That of long texts some units were ranked, in a sentence; None where no text was that long."""
+    own = rows[rows["subject"] == "trained"]
+    longer = int((own["length"] > most).sum())
+    if not longer:
+        return None
+    return (
+        f"{longer} of {len(own)} texts have more than {most} units. There importances are compared with"
+        f" attention over {most} of them, drawn at random. In LIME and Shapley values the others stay."
+    )
 
 
 def _answered(

@@ -16,9 +16,11 @@ import numpy as np
 import pandas as pd
 import torch
 
-from attentest.evidence.importances.presence import explained
+from attentest.auditing.rankings import answering
+from attentest.evidence.erasure.drawn_units import drawn_units
+from attentest.evidence.importances.gradient import gradients
+from attentest.evidence.importances.presence import changes_without, explained
 from attentest.experiments.contract import Subject
-from attentest.experiments.importance.observe import Importances
 from attentest.model.seam import Model
 from attentest.statistics.comparison import kendall
 
@@ -112,10 +114,11 @@ def shown_texts(subject: Subject, measured: Mapping[str, float]) -> ShownTexts:
 def _shown(subject: Subject, row: int, value: float) -> ShownText:
     example, model = subject.texts.examples[row], subject.model
     batch = subject.texts.batch([row]).to(model.device)
-    own, weights = _importances(model, subject, row)
+    weights, gradient, left = _importances(model, subject, row)
     with torch.no_grad():
         about = explained(model, model.read(batch))
-    sizes = {"attention": weights, "gradient": own.gradient[0], "leave-one-out": own.loo[0]}
+    ranked = np.isfinite(left[: len(weights)]).nonzero()[0]
+    sizes = {"attention": weights, "gradient": gradient, "leave-one-out": left}
     strips = {name: _shares(size[: len(weights)]) for name, size in sizes.items()}
     return ShownText(
         id=example.id,
@@ -123,22 +126,27 @@ def _shown(subject: Subject, row: int, value: float) -> ShownText:
         predicted=subject.labels[int(about.predicted[0])],
         probability=float(about.probability[0]),
         borne_out=value,
-        tau=kendall(weights, own.loo[0][: len(weights)])[0],
+        tau=kendall(weights[ranked], left[ranked])[0],
         words=_words(subject, row, len(weights)),
         query=example.query,
         strips=strips,
     )
 
 
-def _importances(model: Model, subject: Subject, row: int) -> tuple[Importances, np.ndarray]:
-    """What gradient and leave-one-out say of one text, and the weights that are audited."""
+def _importances(model: Model, subject: Subject, row: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The weights that are audited, what gradient says, and leave-one-out, as far as it is known already."""
     batch = subject.texts.batch([row]).to(model.device)
     answered_by = model.capabilities.answered_by
-    own = Importances.of(model.with_heads if answered_by is None else answered_by.model, batch)
-    if answered_by is None:
-        return own, own.weights[0]
+    found = gradients(model.with_heads if answered_by is None else answered_by.model, batch)
     with torch.no_grad():
-        return own, model.read(batch).weights[0].double().cpu().numpy()
+        reading = model.read(batch)
+        units = drawn_units(reading, subject.ranked)
+        left = changes_without(*answering(model, reading), known=subject.known, units=units)
+        if units is not None:
+            left = left.masked_fill(~units, torch.nan)
+    sizes = (reading.weights, found.times_input, left)
+    weights, gradient, changes = (size[0].detach().double().cpu().numpy() for size in sizes)
+    return weights, gradient, changes
 
 
 def _shares(sizes: np.ndarray) -> tuple[float, ...]:

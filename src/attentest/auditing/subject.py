@@ -20,20 +20,22 @@ SEED = 0  # of the twin's parameters
 ALIKE = 16  # texts of a model made elsewhere that a CPU reads together: with more, much would be padding
 
 
-def audited_subject(model: Model, examples: Sequence[Example]) -> Subject:
+def audited_subject(model: Model, examples: Sequence[Example], ranked: int | None = None) -> Subject:
     """A model that came as an object, with the texts it is asked about; nothing of it is in a store."""
     network = model.network
     known = examples if network is None else _cased(examples, network.vocabulary)
     texts = model.split(known)
     texts.held = {}
-    if network is None and model.device.type == "cpu" and texts.at_once is None:
-        texts.at_once = ALIKE
-    return subject_of(model, texts)
+    if network is None and model.device.type == "cpu":
+        texts.alike = ALIKE
+    return subject_of(model, texts, ranked=None if network is not None else ranked)
 
 
-def subject_of(model: Model, texts: AbstractSplit, name: str = "trained") -> Subject:
+def subject_of(
+    model: Model, texts: AbstractSplit, name: str = "trained", *, ranked: int | None = None
+) -> Subject:
     """A model before texts that are numbered already: a twin reads what the model itself reads."""
-    return Subject(None, None, InMemory({name: model}), name, texts=texts, known=KnownParts())
+    return Subject(None, None, InMemory({name: model}), name, texts=texts, known=KnownParts(), ranked=ranked)
 
 
 def _cased(examples: Sequence[Example], vocabulary: Vocabulary) -> Sequence[Example]:

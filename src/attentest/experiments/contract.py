@@ -42,7 +42,8 @@ class Subject:
 
     `model` loads on first use: an experiment that works on stored readings runs without the weights. A model
     that omits words has a corpus of its own, without them. `outside` are the texts that the experiment asked
-    for beyond its corpus. What is `known` of parts of its texts is shared by all who ask.
+    for beyond its corpus. What is `known` of parts of its texts is shared by all who ask. At most so many
+    units of a text are `ranked`, where each of them costs another reading; None is all of them.
     """
 
     def __init__(
@@ -55,9 +56,10 @@ class Subject:
         texts: AbstractSplit | None = None,
         outside: Sequence[Example] = (),
         known: KnownParts | None = None,
+        ranked: int | None = None,
     ) -> None:
         self.name, self._whole, self._config, self._sources = name, corpus, config, sources
-        self._texts, self.outside, self.known = texts, outside, known
+        self._texts, self.outside, self.known, self.ranked = texts, outside, known, ranked
 
     @cached_property
     def corpus(self) -> Corpus:

@@ -81,7 +81,7 @@ class HeadsTogether(AbstractTransformerView):
     @property
     def capabilities(self) -> Capabilities:
         """The transformer's row; its layer and head are chosen already."""
-        return replace(self.inner.capabilities, layered=None)
+        return replace(self.inner.capabilities, layered=None, of_heads=_mean)
 
     def of(self, inner: TransformerModel) -> HeadsTogether:
         """The mean over the heads of another transformer."""
@@ -91,8 +91,7 @@ class HeadsTogether(AbstractTransformerView):
         self, batch: Batch, *, embeddings: Vectors | None = None, rng: torch.Generator | None = None
     ) -> Reading:
         """The transformer's reading, with the mean over heads as its weights."""
-        reading = self.inner.read(batch, embeddings=embeddings)
-        return _weighed(reading, reading.weights.mean(1))
+        return _mean(self.inner.read(batch, embeddings=embeddings))
 
     def answer(
         self, reading: Reading, weights: Variants, *, held: bool
@@ -201,6 +200,10 @@ def _check_head(kind: str, head: int | None) -> None:
             needs="all heads: on its way through the layers it takes the mean of each one's",
             way_out="Leave the head out, or choose row, value-norm or gradient.",
         )
+
+
+def _mean(reading: Reading) -> Reading:
+    return _weighed(reading, reading.weights.mean(1))
 
 
 def _weighed(reading: Reading, weights: Tensor) -> Reading:

@@ -68,6 +68,7 @@ class AbstractSplit(ABC):
     sentences: list[Int[np.ndarray, " token"]] | None = None
     possible: Bool[np.ndarray, "text label"] | None = None
     at_once: int | None = None  # texts that are read together, at most; None: as many as is usual
+    alike: int | None = None  # as many at most where all that is done to a text pads it to the longest
     held: dict[Any, Any] | None = None  # readings that several will ask for, where there is room for them
 
     def __len__(self) -> int:

@@ -17,8 +17,17 @@ TEXTS, TOKENS = 128, 16_384
 HELD = 64_000_000  # numbers in readings that are held for others: a quarter of a gigabyte
 
 
+def together(split: AbstractSplit, *, parts: bool = False) -> int:
+    """How many texts are read together at most.
+
+    Whoever asks about `parts` puts those of alike length together anyway: the more texts they are of, the
+    less of a pass is padding.
+    """
+    return split.at_once or (None if parts else split.alike) or TEXTS
+
+
 def readings(
-    model: Model, split: AbstractSplit, among: Collection[int] | None = None
+    model: Model, split: AbstractSplit, among: Collection[int] | None = None, *, parts: bool = False
 ) -> Iterator[tuple[np.ndarray, Reading]]:
     """Every batch of the split, or of some rows `among` it, with the rows it holds.
 
@@ -26,7 +35,7 @@ def readings(
     goes on to take gradients can, and whoever only decides turns it off.
     """
     chosen = np.arange(len(split)) if among is None else np.array(sorted(among), dtype=np.int64)
-    for places in buckets(split.lengths[chosen], split.at_once or TEXTS, tokens=TOKENS):
+    for places in buckets(split.lengths[chosen], together(split, parts=parts), tokens=TOKENS):
         rows = chosen[places]
         yield rows, _read(model, split, rows)
 
@@ -37,7 +46,10 @@ def _read(model: Model, split: AbstractSplit, rows: np.ndarray) -> Reading:
     held, name = split.held, (id(model), rows.tobytes())
     if held is not None and name in held:
         return held[name][1]
-    reading = model.read_distinct(split.batch(rows).to(model.device))
+    if held is not None and (of_heads := model.capabilities.of_heads) is not None:
+        reading = of_heads(_read(model.with_heads, split, rows))
+    else:
+        reading = model.read_distinct(split.batch(rows).to(model.device))
     if held is not None and sum(size for _, _, size in held.values()) < HELD:
         tensors = [*vars(reading).values(), *reading.kept.values()]
         held[name] = model, reading, sum(t.numel() for t in tensors if isinstance(t, Tensor))

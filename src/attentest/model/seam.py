@@ -237,6 +237,7 @@ class Capabilities:
     kind: str | None = None  # the kind of model that error rates are known for
     answered_by: AnsweredBy | None = None
     layered: LayeredModel | None = None  # whose layer and head can be chosen
+    of_heads: Callable[[Reading], Reading] | None = None  # its reading, from that of the model with heads
     every_row: EveryRow | None = None  # of a transformer, whatever is made of them
     room: Room | None = None  # for texts, where a model has positions for so many tokens only
     notes: tuple[str, ...] = ()  # what a reader of results must know of the model, in sentences

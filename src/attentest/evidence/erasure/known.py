@@ -54,10 +54,14 @@ class KnownParts:
         return torch.from_numpy(np.stack([self.logits[name] for name in names])).to(like)
 
     def add_without(
-        self, reading: Reading, lefts: range, logits: Float[Tensor, "batch variant class"]
+        self,
+        reading: Reading,
+        lefts: range,
+        logits: Float[Tensor, "batch variant class"],
+        asked: Bool[Tensor, "batch unit"],
     ) -> None:
-        """Remember the answers to texts without each of the units `lefts`, as far as a text has them."""
-        texts, variants = reading.mask[:, lefts.start : lefts.stop].nonzero(as_tuple=True)
+        """Remember the answers to texts without each of the units `lefts` that were asked about."""
+        texts, variants = asked[:, lefts.start : lefts.stop].nonzero(as_tuple=True)
         kept = reading.mask[texts].scatter(1, variants[:, None] + lefts.start, False)
         self.add(self.names(reading, texts, kept), logits[texts, variants])
 

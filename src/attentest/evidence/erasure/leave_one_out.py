@@ -20,6 +20,7 @@ from attentest.evidence.erasure import convolutional as erasure_convolutional
 from attentest.evidence.erasure import recurrent as erasure_recurrent
 from attentest.evidence.erasure import tokenwise as erasure_tokenwise
 from attentest.evidence.erasure import whole as erasure_whole
+from attentest.evidence.erasure.drawn_units import Units
 from attentest.evidence.erasure.known import KnownParts
 from attentest.evidence.erasure.remainder import AbstractRemainder
 from attentest.evidence.importances.given_attention import GivenAttention
@@ -68,12 +69,15 @@ def leave_one_out(
     given: GivenAttention | None = None,
     road: str | None = None,
     known: KnownParts | None = None,
+    units: Units | None = None,
 ) -> LeftOut:
     """The total variation between each text's output and its output without each of its units.
 
     `reading` is one without noise. A text of one unit is NaN: nothing would be left to read. Under a `given`
     attention the remaining units keep their given scores, which are projected again over them (13.9), and the
     change is from the output under the same attention of the whole text. What is answered is `known` after.
+
+    Where `units` are named, the road "whole" leaves out no others: they are NaN.
     """
     name = _checked(model, road)
     own = distribution(model.decide(reading))
@@ -83,28 +87,39 @@ def leave_one_out(
     if given is not None:
         of_given = distribution(model.decide(reading, given.weights))
         under = own.new_zeros(*of_given.shape[:2], change.shape[1])
+    units = units if name == "whole" else None
     for texts, lefts in _plan(model, reading, ROADS[name]):
         some, columns = selected(reading, texts), slice(lefts.start, lefts.stop)
-        remainder = ROADS[name].remainder(model, some, lefts)
+        remainder: AbstractRemainder
+        asked = some.mask if units is None else units[texts, : some.mask.shape[1]]
+        if not asked[:, columns].any():
+            continue
+        if units is None:
+            remainder = ROADS[name].remainder(model, some, lefts)
+        else:
+            remainder = erasure_whole.WholeRemainder(model, some, lefts, asked)
         logits = remainder.own()
         if known is not None:
-            known.add_without(some, lefts, logits)
+            known.add_without(some, lefts, logits, asked)
         left = distribution(logits)
         change[texts, columns] = total_variation(left, own[texts][:, None])
         said = best[texts][:, None, None].expand(-1, left.shape[1], 1)
         fall[texts, columns] = own[texts, best[texts]][:, None] - left.gather(2, said)[..., 0]
         if given is not None and of_given is not None and under is not None:
-            units = some.mask.shape[1]
-            logits = remainder.under(given.weights[texts][..., :units], given.scores[texts][..., :units])
+            count = some.mask.shape[1]
+            logits = remainder.under(given.weights[texts][..., :count], given.scores[texts][..., :count])
             under[texts, :, columns] = total_variation(distribution(logits), of_given[texts][:, :, None])
-    change, fall = _defined(change, reading.mask), _defined(fall, reading.mask)
-    return LeftOut(change, fall, name, None if under is None else _defined(under, reading.mask[:, None]))
+    asked = reading.mask if units is None else units
+    change, fall = _defined(change, reading.mask, asked), _defined(fall, reading.mask, asked)
+    if under is not None:
+        under = _defined(under, reading.mask[:, None], asked[:, None])
+    return LeftOut(change, fall, name, under)
 
 
-def _defined(change: Float[Tensor, "batch *draw unit"], mask: Tensor) -> Float[Tensor, "batch *draw unit"]:
-    """NaN where a text has one unit, 0 on padding."""
-    alone = mask.sum(-1, keepdim=True) < 2
-    return change.masked_fill(alone, float("nan")).masked_fill(~mask, 0.0)
+def _defined(change: Float[Tensor, "batch *draw unit"], mask: Tensor, asked: Tensor) -> Tensor:
+    """NaN where a text has one unit or nobody asked, 0 on padding."""
+    undefined = (mask.sum(-1, keepdim=True) < 2) | ~asked
+    return change.masked_fill(undefined, float("nan")).masked_fill(~mask, 0.0)
 
 
 def _checked(model: Model, road: str | None) -> str:

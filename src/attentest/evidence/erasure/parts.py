@@ -7,8 +7,10 @@ and the explainers have faster roads, which must come to the same.
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -21,6 +23,8 @@ from attentest.model.subset import selected_batch
 Chosen = Int[Tensor, " part"]  # rows of a batch, any of them any number of times
 Kept = Bool[Tensor, "part unit"]
 Answers = Float[Tensor, "part class"]
+AT_ONCE = 4096  # parts in a pass: more of them gain nothing
+OVERHEAD, GPU_OVERHEAD = 48, 4096  # places that a pass could read in the time that it takes besides them
 
 
 def units_of_tokens(model: Model, reading: Reading) -> Int[Tensor, "batch token"]:
@@ -31,6 +35,33 @@ def units_of_tokens(model: Model, reading: Reading) -> Int[Tensor, "batch token"
         return reading.batch.sentences
     places = torch.arange(reading.batch.mask.shape[1], device=reading.mask.device)
     return places.expand_as(reading.batch.mask)
+
+
+def lengths_of_parts(model: Model, reading: Reading, texts: Chosen, kept: Kept) -> Int[np.ndarray, " part"]:
+    """How many tokens each part has."""
+    sizes = torch.zeros(reading.mask.shape, dtype=torch.long, device=texts.device)
+    sizes.scatter_add_(1, units_of_tokens(model, reading), reading.batch.mask.long())
+    found: np.ndarray = (sizes[texts] * kept).sum(1).cpu().numpy()
+    return found
+
+
+def overhead(device: torch.device) -> int:
+    """What one more pass costs, in places."""
+    return OVERHEAD if device.type == "cpu" else GPU_OVERHEAD
+
+
+def alike(group: np.ndarray, lengths: np.ndarray, most: int) -> Iterator[np.ndarray]:
+    """A group in order of length, cut where a longer part would bring its shorter ones too much padding.
+
+    That is more than the `most` places that another pass costs. So nearly all parts stand beside others of
+    exactly their length where there are many of them.
+    """
+    begin, sizes = 0, lengths[group]
+    for place in (np.flatnonzero(np.diff(sizes)) + 1).tolist():
+        if (place - begin) * (sizes[place] - sizes[place - 1]) > most:
+            yield group[begin:place]
+            begin = place
+    yield group[begin:]
 
 
 def answers_read_anew(model: Model, reading: Reading, texts: Chosen, kept: Kept) -> Answers:

@@ -35,24 +35,39 @@ class Gradients:
     signed: PerUnit  # the same sum with its sign: positive speaks for the explained class
     norm_held: PerUnit
     norm_free: PerUnit | None = None
+    under: Float[Tensor, "batch draw unit"] | None = None  # `times_input` under each attention that was given
 
 
-def gradients(model: Model, batch: Batch, *, free: bool = False) -> Gradients:
-    """Read the batch once and go back once; `free` goes back a second time, through the weights too."""
+def gradients(
+    model: Model,
+    batch: Batch,
+    *,
+    free: bool = False,
+    given: Float[Tensor, "batch draw *head unit"] | None = None,
+) -> Gradients:
+    """Read the batch once and go back once; `free` goes back a second time, through the weights too.
+
+    Under `given` attention it goes back once more for each draw, on the same graph: `gradients_under` has
+    faster ways where they are known.
+    """
     with parameters_at_rest(model), torch.enable_grad():
         embeddings = model.embedding(batch.tokens).detach().requires_grad_()
         reading = model.read(batch, embeddings=embeddings)
         logits = model.decide(reading, reading.weights.detach())
-        held = _slope(logits, embeddings, again=free)
-        loose = _slope(model.decide(reading), embeddings) if free else None
+        drawn = [] if given is None else [each.detach() for each in given.unbind(1)]
+        held = _slope(logits, embeddings, again=free or bool(drawn))
+        loose = _slope(model.decide(reading), embeddings, again=bool(drawn)) if free else None
+        slopes = [_slope(model.decide(reading, each), embeddings, again=True) for each in drawn]
     at_rest = reading.detached()
     times_input = (held * at_rest.embeddings).sum(-1)
+    under = [per_unit(model, at_rest, (each * at_rest.embeddings).sum(-1).abs()) for each in slopes]
     return Gradients(
         reading=at_rest,
         times_input=per_unit(model, at_rest, times_input.abs()),
         signed=per_unit(model, at_rest, times_input * _towards_explained(at_rest, logits.detach())),
         norm_held=per_unit(model, at_rest, held.norm(dim=-1)),
         norm_free=None if loose is None else per_unit(model, at_rest, loose.norm(dim=-1)),
+        under=torch.stack(under, dim=1) if under else None,
     )
 
 

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attentest.evidence.erasure import leave_one_out as erasure
+from attentest.evidence.erasure.parts import alike, overhead
 from attentest.evidence.importances.gradient import per_unit
 from attentest.evidence.importances.integrated_gradients import floats_of_a_step, slopes_at
 from attentest.evidence.importances.presence import PerText, PerUnit, explained
@@ -49,24 +50,34 @@ def integrated_to(model: Model, reading: Reading, precision: Precision) -> Integ
     """Integrated gradients from vectors of zeros, to a precision; signed, for the predicted class."""
     values = reading.embeddings.new_zeros(reading.mask.shape)
     steps = torch.zeros(len(values), dtype=torch.long, device=values.device)
-    begin = _without_vectors(model, reading)
-    lengths = reading.batch.mask.sum(1).tolist()
-    costs = np.array([FIRST * floats_of_a_step(model, length) for length in lengths])
+    lengths = reading.batch.mask.sum(1).cpu().numpy()
+    costs = np.array([FIRST * floats_of_a_step(model, length) for length in lengths.tolist()])
     for group in buckets(costs, len(costs), tokens=erasure.FLOATS):
-        texts = torch.from_numpy(group).to(values.device)
-        some = selected(reading, texts)
-        found = _integrated(model, some, begin[texts], precision)
-        values[texts, : some.mask.shape[1]] = found.values
-        steps[texts] = found.steps
+        for alone in alike(group, lengths, overhead(values.device) // FIRST):
+            texts = torch.from_numpy(alone).to(values.device)
+            some = selected(reading, texts)
+            found = _integrated(model, some, without_vectors(model, some), precision)
+            values[texts, : some.mask.shape[1]] = found.values
+            steps[texts] = found.steps
     return Integrated(values, steps)
 
 
-def _without_vectors(model: Model, reading: Reading) -> PerText:
-    """The predicted class's probability where the way begins."""
+def without_vectors(model: Model, reading: Reading) -> PerText:
+    """The predicted class's probability where the way begins.
+
+    There nothing is left of a text but its length, so a model made elsewhere reads one text of each. Not so
+    where texts have a second one, or a token that is asked about.
+    """
+    best = explained(model, reading).predicted[:, None]
+    lengths = reading.batch.mask.sum(1).cpu().numpy()
+    _, first, again = np.unique(lengths, return_index=True, return_inverse=True)
+    if model.network is not None or reading.batch.query is not None or "target" in reading.kept:
+        first = again = np.arange(len(lengths))
+    some = selected(reading, torch.from_numpy(first).to(best.device))
     with torch.no_grad():
-        nothing = model.read(reading.batch, embeddings=torch.zeros_like(reading.embeddings))
+        nothing = model.read(some.batch, embeddings=torch.zeros_like(some.embeddings))
         answer = distribution(model.decide(nothing))
-    return answer.gather(1, explained(model, reading).predicted[:, None])[:, 0]
+    return answer[torch.from_numpy(again).to(best.device)].gather(1, best)[:, 0]
 
 
 def _integrated(model: Model, reading: Reading, begin: PerText, precision: Precision) -> Integrated:

@@ -19,9 +19,19 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attentest.evidence.erasure import leave_one_out as erasure
+from attentest.evidence.erasure.drawn_units import Units
 from attentest.evidence.erasure.known import KnownParts
 from attentest.evidence.erasure.leave_one_out import encoder_in_words
-from attentest.evidence.erasure.parts import Answers, Chosen, Kept, answers_read_anew, units_of_tokens
+from attentest.evidence.erasure.parts import (
+    AT_ONCE,
+    Answers,
+    Chosen,
+    Kept,
+    alike,
+    answers_read_anew,
+    lengths_of_parts,
+    overhead,
+)
 from attentest.evidence.erasure.remainder import carried, parts_of, reweighed
 from attentest.evidence.removal.decisions import explained_class
 from attentest.model.batch import buckets
@@ -68,8 +78,6 @@ ROADS: dict[str, Road] = {"token-wise": token_wise, "whole": answers_read_anew}
 PerUnit = Float[Tensor, "batch unit"]
 PerText = Float[Tensor, " batch"]
 Parts = Bool[Tensor, "batch variant unit"]
-AT_ONCE = 4096  # parts in a pass: more of them gain nothing
-PLACES, PADDING = 768, 0.05  # on a CPU, a pass over so many places is as fast by the place as a longer one
 
 
 @final
@@ -136,19 +144,25 @@ def logits_of_parts(
     return known.found(names, reading.embeddings)[again]
 
 
-def changes_without(model: Model, reading: Reading, *, known: KnownParts | None = None) -> PerUnit:
-    """Leave-one-out from the answers to parts: the total variation between a text with and without a unit."""
+def changes_without(
+    model: Model, reading: Reading, *, known: KnownParts | None = None, units: Units | None = None
+) -> PerUnit:
+    """Leave-one-out from the answers to parts: the total variation between a text with and without a unit.
+
+    0 for what is not among the `units` that are named.
+    """
     rest = (
         ~torch.eye(reading.mask.shape[1], dtype=torch.bool, device=reading.mask.device)
         & reading.mask[:, None]
     )
-    texts, units = (reading.mask & (reading.mask.sum(1) > 1)[:, None]).nonzero(as_tuple=True)
+    asked = (reading.mask if units is None else units) & (reading.mask.sum(1) > 1)[:, None]
+    texts, places = asked.nonzero(as_tuple=True)
     found = reading.embeddings.new_zeros(reading.mask.shape)
     if len(texts):
-        logits = logits_of_parts(model, reading, texts, rest[texts, units], known=known)
+        logits = logits_of_parts(model, reading, texts, rest[texts, places], known=known)
         with torch.no_grad():
             own = distribution(model.decide(reading))
-        found[texts, units] = total_variation(distribution(logits), own[texts])
+        found[texts, places] = total_variation(distribution(logits), own[texts])
     return without_lone_units(found, reading)
 
 
@@ -181,28 +195,10 @@ def _answered(model: Model, reading: Reading, texts: Chosen, parts: Kept, road: 
 
 def _plan(model: Model, reading: Reading, texts: Chosen, parts: Kept) -> Iterator[Int[Tensor, " some"]]:
     """Parts of alike length together, as many as memory allows."""
-    sizes = torch.zeros(reading.mask.shape, dtype=torch.long, device=texts.device)
-    sizes.scatter_add_(1, units_of_tokens(model, reading), reading.batch.mask.long())
-    lengths = (sizes[texts] * parts).sum(1).cpu().numpy()
+    lengths = lengths_of_parts(model, reading, texts, parts)
     cost = erasure.ROADS["whole"].floats_per_variant
     costs = np.array([cost(model, length) for length in range(lengths.max() + 1)])[lengths]
     floats = erasure.FLOATS if texts.device.type == "cpu" else erasure.GPU_FLOATS
-    few = PLACES if texts.device.type == "cpu" else AT_ONCE
     for group in buckets(costs, AT_ONCE, tokens=floats):
-        for some in _alike(group, lengths, few):
+        for some in alike(group, lengths, overhead(texts.device)):
             yield torch.from_numpy(some).to(texts.device)
-
-
-def _alike(group: np.ndarray, lengths: np.ndarray, few: int) -> Iterator[np.ndarray]:
-    """The parts of a group, shortest first, cut where what is padding would be more than a `PADDING` of it.
-
-    A pass over a `few` places is as fast by the place as a longer one, so none is cut shorter.
-    """
-    begin = held = 0
-    for place, length in enumerate(lengths[group].tolist()):
-        count = place - begin
-        if held >= few and (count + 1) * length > (1 + PADDING) * (held + length):
-            yield group[begin:place]
-            begin, held = place, 0
-        held += length
-    yield group[begin:]

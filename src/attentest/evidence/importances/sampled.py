@@ -13,7 +13,7 @@ too, when as many draws as it may have would not get it there, as is usual of a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 from typing import final
@@ -22,6 +22,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attentest.evidence.erasure.drawn_units import Units
 from attentest.evidence.erasure.known import KnownParts
 from attentest.evidence.importances.lime import PENALTY, nearness
 from attentest.evidence.importances.presence import (
@@ -39,7 +40,6 @@ from attentest.refusal import Refusal
 Pairs = Bool[Tensor, "batch pair unit"]  # one half of each pair; the other half is the rest of the text
 PerPair = Float[Tensor, "batch pair"]
 ALL_OF = 5  # a text of at most so many units is asked about in all its parts
-REACH = 2.0  # the error of a few draws is not known well: as many more than the most are thought within reach
 NOMINAL = 200.0  # parts that LIME's penalty counts as: its slopes do not depend on how many were drawn
 
 
@@ -50,8 +50,11 @@ class Precision:
 
     error: float = 0.1
     first: int = 8  # pairs of parts that are drawn of a text before anything is known of the error
+    enough: int = 8  # pairs before an error counts as small; as out of reach it counts from the first on
     most: int = 512  # after so many pairs a text is done in any case
     steps: int = 31  # of integrated gradients, at most
+    # The error of a few draws is not known well: so many times the most are thought within reach.
+    reach: float = 2.0
 
     def __post_init__(self) -> None:
         if self.error <= 0 or self.first < 2 or self.most < self.first:
@@ -62,10 +65,17 @@ class Precision:
                 way_out="0.1 is the default.",
             )
 
-    def asks_for_more(self, error: PerText, drawn: Int[Tensor, " batch"]) -> Bool[Tensor, " batch"]:
-        """Whether a text is not done, and may be: the error falls with the root of the number of draws."""
+    def wanted(self, error: PerText, drawn: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
+        """How many more pairs a text gets: as many as its error asks for, yet no more than it has already.
+
+        The error falls with the root of the number of draws. None where a text is done, or will never be.
+        """
         needed = drawn * (error / self.error).square()
-        return (error > self.error) & (drawn < self.most) & (needed <= REACH * self.most)
+        goal = needed.ceil().clamp(min=min(self.enough, self.most), max=self.most).minimum(2.0 * drawn)
+        done = (drawn >= self.enough) & (error <= self.error)
+        over = done | (drawn >= self.most) | (needed > self.reach * self.most)
+        more = (goal.long() - drawn).masked_fill(over, 0)
+        return torch.where(drawn == 0, self.first, more)
 
 
 @final
@@ -86,27 +96,33 @@ def sampled(
     *,
     rng: torch.Generator,
     known: KnownParts | None = None,
+    units: Units | None = None,
 ) -> Sampled:
-    """LIME's slopes and Shapley values, signed: positive is for the predicted class."""
-    about = explained(model, reading)
-    parts, chance = certain_pairs(reading.mask)
-    answers = _answers(model, reading, parts, known)
+    """LIME's slopes and Shapley values, signed: positive is for the predicted class.
+
+    Where `units` are named, they alone come and go: the others are in every part of the text, and get 0.
+    """
+    about, mask = explained(model, reading), reading.mask if units is None else units
+    if units is not None:
+        others = (reading.mask & ~units)[:, None]
+        about = replace(about, unread=answers_to_parts(model, reading, others, known=known)[:, 0])
+    parts, chance = certain_pairs(mask)
+    answers = _answers(model, reading, mask, parts, known)
     counted = parts.any(2) & False  # which pairs are drawn; the certain ones are not
     drawn = torch.zeros(len(parts), dtype=torch.long, device=parts.device)
-    active, wanted = reading.mask.sum(1) > ALL_OF, precision.first
+    several = mask.sum(1) > ALL_OF
     while True:
-        game = _Game(reading, about, parts, answers, _chances(chance, counted, drawn), counted)
+        game = _Game(mask, about, parts, answers, _chances(chance, counted, drawn), counted)
         shapley, lime = game.shapley(), game.lime()
         error = torch.maximum(shapley.error, lime.error)
-        active = active & ((drawn == 0) | precision.asks_for_more(error, drawn))
-        if not active.any():
+        wanted = precision.wanted(error, drawn) * several
+        if not wanted.any():
             break
-        more = drawn_pairs(reading.mask, wanted, rng=rng) & active[:, None, None]
+        more = drawn_pairs(mask, wanted, rng=rng)
         parts = torch.cat([parts, more], dim=1)
-        answers = torch.cat([answers, _answers(model, reading, more, known)], dim=1)
-        counted = torch.cat([counted, active[:, None].expand(-1, wanted)], dim=1)
-        drawn = drawn + wanted * active
-        wanted = min(int(drawn.max()), precision.most - int(drawn.max())) or wanted
+        answers = torch.cat([answers, _answers(model, reading, mask, more, known)], dim=1)
+        counted = torch.cat([counted, more.any(2)], dim=1)
+        drawn = drawn + wanted
     one, other = (without_lone_units(each.values.to(reading.embeddings), reading) for each in (lime, shapley))
     return Sampled(one, other, drawn, error)
 
@@ -124,8 +140,9 @@ def certain_pairs(mask: Bool[Tensor, "batch unit"]) -> tuple[Pairs, PerPair]:
     parts, chance = torch.cat([alone, room], 1), torch.cat([chance, chance.new_zeros(room.shape[:2])], 1)
     for text in (lengths <= ALL_OF).nonzero()[:, 0].tolist():
         parts[text], chance[text] = False, 0.0
+        there = mask[text].nonzero()[:, 0]
         for place, units in enumerate(_all_pairs(count := int(lengths[text]))):
-            parts[text, place, list(units)] = True
+            parts[text, place, there[list(units)]] = True
             chance[text, place] = 1 / ((count - 1) * comb(count, len(units)))
     return parts, chance
 
@@ -136,21 +153,30 @@ def _all_pairs(units: int) -> list[tuple[int, ...]]:
     return [p for size in sizes for p in combinations(range(units), size) if 2 * size < units or 0 in p]
 
 
-def drawn_pairs(mask: Bool[Tensor, "batch unit"], count: int, *, rng: torch.Generator) -> Pairs:
-    """Random pairs of which neither half is one unit: all sizes alike, spread evenly over the draws."""
-    lengths = mask.sum(1)
+def drawn_pairs(
+    mask: Bool[Tensor, "batch unit"], wanted: Int[Tensor, " batch"], *, rng: torch.Generator
+) -> Pairs:
+    """Random pairs of which neither half is one unit, so many of each text and empty ones behind them.
+
+    All sizes are alike, spread evenly over the draws of a text.
+    """
+    count, lengths = int(wanted.max()), mask.sum(1)
     begin = torch.rand(len(mask), 1, generator=rng, dtype=torch.float64).to(mask.device)
-    spread = ((torch.arange(count, device=mask.device) + begin) / count) * (lengths[:, None] - 3)
+    numbers = torch.arange(count, device=mask.device)
+    spread = ((numbers + begin) / wanted.clamp_min(1)[:, None]) * (lengths[:, None] - 3)
     place = orders(mask, count, rng=rng).argsort(2)
-    return (place < 2 + spread.long()[..., None]) & mask[:, None]
+    there = mask[:, None] & (numbers < wanted[:, None])[..., None]
+    return (place < 2 + spread.long()[..., None]) & there
 
 
 def _answers(
-    model: Model, reading: Reading, parts: Pairs, known: KnownParts | None
+    model: Model, reading: Reading, mask: Bool[Tensor, "batch unit"], parts: Pairs, known: KnownParts | None
 ) -> Float[Tensor, "batch pair 2"]:
-    """The probability of the predicted class under each half of each pair."""
-    rest = ~parts & reading.mask[:, None] & parts.any(2, keepdim=True)
-    both = answers_to_parts(model, reading, torch.cat([parts, rest], dim=1), known=known)
+    """The probability of the predicted class under each half of each pair, beside what is in no half."""
+    asked = parts.any(2, keepdim=True)
+    others = (reading.mask & ~mask)[:, None] & asked
+    halves = torch.cat([parts | others, (~parts & mask[:, None] & asked) | others], dim=1)
+    both = answers_to_parts(model, reading, halves, known=known)
     return torch.stack(both.double().chunk(2, dim=1), dim=2)
 
 
@@ -174,7 +200,7 @@ class _Values:
 class _Game:
     """Texts, the parts asked of them with their answers, and how much each part stands for."""
 
-    reading: Reading
+    mask: Bool[Tensor, "batch unit"]
     about: Explained
     parts: Pairs
     answers: Float[Tensor, "batch pair 2"]
@@ -187,7 +213,7 @@ class _Game:
         The values are held to the sum they must have, so what is regressed is how they differ from its
         share; that has a sum of 0, and so does whatever it is regressed on, once centred.
         """
-        mask = self.reading.mask[:, None].double()
+        mask = self.mask[:, None].double()
         units = mask.sum(2)
         size = self.parts.sum(2)
         weights = self.chance / (size * (units - size)).clamp_min(1)
@@ -201,7 +227,7 @@ class _Game:
 
     def lime(self) -> _Values:
         """A ridge regression on both halves and the whole text, near parts counting more."""
-        mask, rest = self.reading.mask, ~self.parts & self.reading.mask[:, None]
+        mask, rest = self.mask, ~self.parts & self.mask[:, None]
         present = torch.cat([self.parts, rest, mask[:, None]], dim=1)
         whole = self.about.probability.double()[:, None]
         answers = torch.cat([self.answers[..., 0], self.answers[..., 1], whole], dim=1)
@@ -216,7 +242,7 @@ class _Game:
 
     def _error(self, slopes: Tensor, moved: Float[Tensor, "batch pair unit"]) -> PerText:
         """How far the drawn pairs would move the values if others had come, by the spread of the values."""
-        drawn, mask = self.drawn[..., None], self.reading.mask
+        drawn, mask = self.drawn[..., None], self.mask
         count = self.drawn.sum(1).double()
         moved = (moved - (moved * drawn).sum(1, keepdim=True) / count.clamp_min(1)[:, None, None]) * drawn
         squares = moved.square().sum((1, 2)) * count / (count - 1).clamp_min(1)

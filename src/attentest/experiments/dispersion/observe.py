@@ -24,7 +24,7 @@ from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.experiments.shared.shown import places, shown
 from attentest.model.batch import buckets
-from attentest.model.reader import TEXTS, TOKENS
+from attentest.model.reader import TOKENS, together
 from attentest.model.seam import Model, Reading
 from attentest.model.subset import selected
 from attentest.refusal import Refusal
@@ -75,7 +75,7 @@ class Dispersion(AbstractBesideControls):
         # To compare two norms, one model does.
         whole = shown(subject, self.frobenius) if subject.name == "trained" and self.frobenius else set()
         nulls = NullDraws.of(subject, self.nulls)
-        for rows in buckets(subject.texts.lengths, subject.texts.at_once or TEXTS, tokens=TOKENS):
+        for rows in buckets(subject.texts.lengths, together(subject.texts), tokens=TOKENS):
             found = gradients(model, subject.texts.batch(rows).to(model.device), free=True)
             reading = found.reading
             assert found.norm_free is not None

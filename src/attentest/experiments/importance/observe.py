@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from attentest.evidence.concordance import count_on
+from attentest.evidence.erasure.drawn_units import Units, drawn_units, only
 from attentest.evidence.erasure.known import KnownParts
 from attentest.evidence.erasure.leave_one_out import leave_one_out
 from attentest.evidence.importances.catalogue import explain
@@ -25,8 +26,8 @@ from attentest.experiments.importance import ABOUT
 from attentest.experiments.shared.common_columns import common_columns
 from attentest.experiments.shared.controls import AbstractBesideControls
 from attentest.experiments.shared.shown import shown
-from attentest.model.batch import Batch, buckets
-from attentest.model.reader import TEXTS, TOKENS
+from attentest.model.batch import Batch
+from attentest.model.reader import readings
 from attentest.model.seam import Model, Reading
 from attentest.refusal import Refusal
 from attentest.statistics.rank_agreement import kendalls, significant
@@ -63,31 +64,36 @@ class Importances:
         batch: Batch,
         given: GivenAttention | None = None,
         known: KnownParts | None = None,
+        units: Units | None = None,
         also: Sequence[str] = (),
         rng: torch.Generator | None = None,
     ) -> Importances:
-        """All of them, from one reading; `rng` is for those of `also` that draw."""
-        found = gradients(model, batch, free=True)
+        """From one reading all of them, or those of drawn `units`; `rng` is for those of `also` that draw."""
+        # But in our own networks draws are differentiated one by one; the first is the own attention.
+        others = None if given is None or model.network is not None else given.weights[:, 1:]
+        found = gradients(model, batch, free=True, given=others)
         reading = found.reading
-        loo = leave_one_out(model, reading, given=given, known=known)
+        loo = leave_one_out(model, reading, given=given, known=known, units=units)
         assert found.norm_free is not None
         if reading.weights.ndim == 3:  # the mean over heads
             mean = reading.weights.mean(1)
             reading = replace(reading, weights=mean, scores=reading.scores.mean(1))
-        weights = reading.weights
+        weights, under = reading.weights, None
+        if found.under is not None:
+            under = torch.cat([found.times_input[:, None], found.under], dim=1)
+        elif given is not None:
+            under = gradients_under(model, found.reading, given.weights).times_input
         return cls(
             reading=reading,
-            weights=_numpy(weights),
-            gradient=_numpy(found.times_input),
-            loo=_numpy(loo.change),
-            norm_held=_numpy(found.norm_held),
-            norm_free=_numpy(found.norm_free),
-            lengths=_numpy(reading.mask.sum(1)).astype(int),
-            gradient_under=None
-            if given is None
-            else _numpy(gradients_under(model, found.reading, given.weights).times_input),
-            loo_under=None if loo.under is None else _numpy(loo.under),
-            also=_sizes(model, found.reading, also, rng),
+            weights=_numpy(only(units, weights)),
+            gradient=_numpy(only(units, found.times_input)),
+            loo=_numpy(only(units, loo.change)),
+            norm_held=_numpy(only(units, found.norm_held)),
+            norm_free=_numpy(only(units, found.norm_free)),
+            lengths=_numpy((reading.mask if units is None else units).sum(1)).astype(int),
+            gradient_under=None if under is None else _numpy(only(units, under)),
+            loo_under=None if loo.under is None else _numpy(only(units, loo.under)),
+            also=_sizes(model, found.reading, also, rng, units),
         )
 
     @property
@@ -145,11 +151,12 @@ class Importance(AbstractBesideControls):
         also = asked_also(self.also, WITH_NULLS, "further importance")
         # Apart from the draws of the nulls, which are the same whatever else is asked.
         drawn = torch.Generator().manual_seed(rng.initial_seed() + 1)
-        for rows in buckets(subject.texts.lengths, subject.texts.at_once or TEXTS, tokens=TOKENS):
-            batch = subject.texts.batch(rows).to(model.device)
-            given = self._given(model, pool, batch, rows, rng)
-            own = Importances.of(model, batch, given, subject.known, also, drawn)
-            columns = agreement(own, k) | self._nulls(own, given) | self.traded(model, own, rng)
+        for rows, reading in readings(model, subject.texts):
+            given = pool.own_and_nulls(model, reading, rows, self.nulls, rng=rng)
+            units = drawn_units(reading, subject.ranked)
+            own = Importances.of(model, reading.batch, given, subject.known, units, also, drawn)
+            ranked = _numpy(only(units, given.ranked))
+            columns = agreement(own, k) | self._nulls(own, ranked) | self.traded(model, own, rng)
             for place, row in enumerate(common_columns(subject, rows, own.reading)):
                 yield {
                     **row,
@@ -158,17 +165,8 @@ class Importance(AbstractBesideControls):
                     **_vectors(own, place, row_is_whole=rows[place] in whole),
                 }
 
-    def _given(
-        self, model: Model, pool: AttentionPool, batch: Batch, rows: np.ndarray, rng: torch.Generator
-    ) -> GivenAttention:
-        """The model's own attention, then the draws of both nulls."""
-        with torch.no_grad():
-            reading = model.read_distinct(batch)
-        return pool.own_and_nulls(model, reading, rows, self.nulls, rng=rng)
-
-    def _nulls(self, own: Importances, given: GivenAttention) -> Columns:
+    def _nulls(self, own: Importances, weights: np.ndarray) -> Columns:
         assert own.gradient_under is not None and own.loo_under is not None
-        weights = _numpy(given.ranked)
         columns = {}
         columns["tau_loo_held"], columns["p_loo_held"] = own.agreement(own.weights, own.loo_under[:, 0])
         for number, null in enumerate(NULLS):
@@ -228,14 +226,18 @@ def _vectors(own: Importances, place: int, *, row_is_whole: bool) -> Row:
 
 @torch.no_grad()
 def _sizes(
-    model: Model, reading: Reading, names: Sequence[str], rng: torch.Generator | None
+    model: Model,
+    reading: Reading,
+    names: Sequence[str],
+    rng: torch.Generator | None,
+    units: Units | None,
 ) -> dict[str, np.ndarray]:
     """The magnitudes of importances of the catalogue, by their column."""
     if not names:
         return {}
     rng = torch.Generator() if rng is None else rng
     found = explain(model, reading, rng=rng, names=names)
-    return {column(name): np.abs(_numpy(values)) for name, values in found.items()}
+    return {column(name): np.abs(_numpy(only(units, values))) for name, values in found.items()}
 
 
 def _numpy(tensor: Tensor) -> np.ndarray:
