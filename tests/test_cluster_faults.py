@@ -111,25 +111,24 @@ class Faults:
         stopped = wait_until(lambda: self._has_ended() or self._stopped_writing(self.one_node()))
         if stopped in (None, True):
             return
-        node, held = stopped
+        node = stopped
         if len(self.nodes.nodes) < 2:
             self.nodes.add()
         self.nodes.remove(node)
-        assert held in self._half_made()
 
     def _stopped_writing(self, node):
-        """The node with what its worker has half made and, being stopped, does not finish."""
+        """The node, where its worker has half made what, being stopped, it does not finish."""
         workers = self.nodes.workers(node)
         if not (workers and wait_until(self._half_made, 1)):
             return None
         for pid in workers:
             kill(pid, signal.SIGSTOP)
         before = self._half_made()
-        time.sleep(0.05)  # others finish theirs
+        time.sleep(0.3)  # others finish theirs
         held = before & self._half_made()
         for pid in () if held else workers:
             kill(pid, signal.SIGCONT)
-        return (node, held.pop()) if held else None
+        return node if held else None
 
     def driver_killed(self):
         self.driver.kill()

@@ -172,9 +172,10 @@ def test_an_interrupted_run_keeps_every_step_its_workers_took(tmp_path, monkeypa
     monkeypatch.setenv("ATTENTEST_CHECKPOINT_SECONDS", "10000")  # nothing else is kept
     path, store = tmp_path / "long.toml", Store(tmp_path / "store")
     path.write_text(LONG.format(epochs=1000, seeds=1))
+    before = children(os.getpid())  # a browser of other tests, say
     with pytest.raises(KeyboardInterrupt):
         run_study(str(path), store.url, device="cpu", workers=1, watcher=Interrupter())
-    assert children(os.getpid()) == [] and store.failures() == {}
+    assert set(children(os.getpid())) <= set(before) and store.failures() == {}
     (training,) = store.folder.names("partial")
     _, notes = StoreCheckpoint(store, training).load()
     assert (notes["epoch"], notes["step"]) > (1, 0) and not store.has(training)

@@ -153,7 +153,7 @@ def _settled(answers: Sequence[Answer]) -> list[Answer]:
     at_most = holm(np.array([answer.p_at_most for answer in answers]))
     at_least = holm(np.array([answer.p_at_least for answer in answers]))
     settled = []
-    for answer, most, least in zip(answers, at_most, at_least, strict=True):
+    for answer, most, least in zip(answers, at_most.tolist(), at_least.tolist(), strict=True):
         if not math.isnan(most):
             verdict = decided(most < LEVEL, least < LEVEL)
             reason = NEAR if verdict == Verdict.UNDECIDED else ""

@@ -183,4 +183,4 @@ def _other(point: GridPoint) -> Verdict | None:
     if row is None or not math.isfinite(row["low"]):
         return None
     half = LARGEST / 2
-    return decided(row["low"] > half, row["high"] < half)
+    return decided(bool(row["low"] > half), bool(row["high"] < half))
