@@ -108,16 +108,15 @@ class Faults:
 
     def node_removed_while_it_writes(self):
         """Its worker is stopped with a file half made, and is lost with it."""
-        stopped = wait_until(lambda: self._has_ended() or self._stopped_writing(self.one_node()))
-        if stopped in (None, True):
+        node = wait_until(lambda: self._has_ended() or self._stopped_writing(self.one_node()))
+        if node in (None, True):
             return
-        node = stopped
         if len(self.nodes.nodes) < 2:
             self.nodes.add()
         self.nodes.remove(node)
 
     def _stopped_writing(self, node):
-        """The node, where its worker has half made what, being stopped, it does not finish."""
+        """The node, if its worker stops with a file half made that nobody finishes."""
         workers = self.nodes.workers(node)
         if not (workers and wait_until(self._half_made, 1)):
             return None
