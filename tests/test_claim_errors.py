@@ -13,6 +13,7 @@ from attentest.claims.claims import Claim, ClaimAtPoint, ClaimVerdict, corrected
 from attentest.claims.judging import Evidence, judged
 from attentest.claims.measured import difference, estimate_of
 from attentest.claims.rules import Estimate, above_p, inside_p, outside_p, parse, rule_p
+from attentest.claims.verdict import Verdict
 from attentest.statistics.multiplicity import holm
 
 DRAWS = 1000
@@ -216,7 +217,7 @@ def test_the_two_directions_are_corrected_by_themselves_and_over_what_was_tested
     assert (first.p, first.p_corrected) == (0.02, 0.04) and first.verdict == "supported"
     assert (second.p, second.p_corrected) == (0.03, 0.04) and second.verdict == "supported"
     assert first.p_refutes_corrected == 0.5 and math.isnan(second.p_refutes_corrected)
-    assert third == ClaimAtPoint(CLAIM, "undecided", "no findings")
+    assert third == ClaimAtPoint(CLAIM, Verdict.UNDECIDED, "no findings")
     assert first.reason.endswith(
         "test that the true value is above 0.5: p = 0.040 after Holm over 2 grid points"
     )
@@ -253,7 +254,7 @@ def test_the_verdict_over_all_grid_points(supported, refuted, undecided, expecte
     whole = ClaimVerdict(CLAIM, supported, refuted, undecided)
     assert (whole.verdict, whole.points) == (expected, supported + refuted + undecided)
     said = ["supported"] * supported + ["refuted"] * refuted + ["undecided"] * undecided
-    assert over_points(CLAIM, [ClaimAtPoint(CLAIM, one, "") for one in said]) == whole
+    assert over_points(CLAIM, [ClaimAtPoint(CLAIM, Verdict(one), "") for one in said]) == whole
 
 
 def test_the_reason_counts_the_grid_points():
@@ -264,9 +265,9 @@ def test_the_reason_counts_the_grid_points():
 def test_claims_are_told_apart_over_their_grid_points():
     other = Claim(says=CLAIM.says, statistic="importance/tau-loo/overall", **RULES)
     said = [
-        ClaimAtPoint(CLAIM, "supported", ""),
-        ClaimAtPoint(other, "refuted", ""),
-        ClaimAtPoint(CLAIM, "undecided", ""),
+        ClaimAtPoint(CLAIM, Verdict.SUPPORTED, ""),
+        ClaimAtPoint(other, Verdict.REFUTED, ""),
+        ClaimAtPoint(CLAIM, Verdict.UNDECIDED, ""),
     ]
     assert overall(said) == [ClaimVerdict(CLAIM, 1, 0, 1), ClaimVerdict(other, 0, 1, 0)]
     assert overall([]) == []

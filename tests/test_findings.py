@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from attentest.evidence.importances.names import column
 from attentest.experiments.ablation import conclude as ablation
 from attentest.experiments.adversary import conclude as adversary
 from attentest.experiments.calibration import conclude as calibration
@@ -160,10 +161,19 @@ def deception_rows():
     return rows
 
 
+def rows_of_every_importance():
+    """As if each further importance had been asked for, and said what the gradient says."""
+    rows = importance_rows()
+    for name in map(column, importance.ALSO):
+        like = {f"{quantity}_{name}": rows[f"{quantity}_gradient"] for quantity in importance.QUANTITIES}
+        rows = rows.assign(**like, **{name: rows["gradient"]})
+    return rows
+
+
 CONCLUSIONS = {
     "performance": (performance.conclude, performance_rows),
     "permutation": (permutation.conclude, permutation_rows),
-    "importance": (importance.conclude, importance_rows),
+    "importance": (importance.conclude, rows_of_every_importance),
     "adversary": (adversary.conclude, adversary_rows),
     "heat-map": (heat_map.conclude, heat_map_rows),
     "log-odds": (log_odds.conclude, log_odds_rows),
