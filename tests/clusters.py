@@ -225,12 +225,11 @@ class Driver:
         self.store, self.heard, self.process = store, heard, None
         self.command = [sys.executable, "-c", DRIVER, path, store.url, nodes.address, str(heard)]
         self.environment = nodes.environment | {"ATTENTEST_CHECKPOINT_SECONDS": "0", "ATTENTEST_FSYNC": "1"}
-        self.lost = Counter()  # how often a cell was in flight when its driver was killed
+        self.lost = Counter()  # how often a cell was in flight when its driver died
 
     def begin(self):
         if self.process is not None and self.process.poll() is not None:
-            self.process.communicate()
-            self.process = None
+            self._ended()
         if self.process is None:
             pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
             self.process = subprocess.Popen(self.command, text=True, env=self.environment, **pipes)
@@ -246,16 +245,20 @@ class Driver:
 
     def kill(self):
         self.process.kill()
-        self.process.communicate()
+        self._ended()
+
+    def _ended(self):
+        """What was in flight is lost, also where Ray ended the driver's process itself, as it may."""
+        said, _ = self.process.communicate()
         self.process = None
         self.lost.update(self.in_flight())
+        return said
 
     def finish(self):
         """What the run says that is left; if deaths of its workers made it fail, one more does."""
         for _ in range(3):
             self.begin()
-            said, _ = self.process.communicate()
-            self.process = None
+            said = self._ended()
             if said and not json.loads(said)["failed"]:
                 break
         return json.loads(said)
