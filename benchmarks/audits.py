@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import json
 import os
 import subprocess
@@ -22,6 +23,7 @@ import numpy as np
 import torch
 
 from attentest.corpus.example import Example
+from benchmarks.hugging_face import word_tokenizer
 from benchmarks.made import Row
 
 BEFORE = "af4d029"  # the commit before parts were shared
@@ -44,21 +46,11 @@ print(json.dumps(time.process_time() - begun))
 
 def minilm_sized() -> tuple[Any, Any]:
     """The model and its tokenizer of words."""
-    transformers, tokenizers = (importlib.import_module(name) for name in ("transformers", "tokenizers"))
-    special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
-    numbers = {word: n for n, word in enumerate((*special, *(f"w{n}" for n in range(30_000))))}
-    pieces = tokenizers.Tokenizer(tokenizers.models.WordLevel(numbers, unk_token="[UNK]"))
-    pieces.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    pieces.post_processor = tokenizers.processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[(name, numbers[name]) for name in special],
-    )
-    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token"), special, strict=True))
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=pieces, **names)
+    transformers = importlib.import_module("transformers")
+    tokenizer = word_tokenizer()
     torch.manual_seed(0)
     shape = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
-    config = transformers.BertConfig(vocab_size=len(numbers), num_labels=2, pad_token_id=0, **shape)
+    config = transformers.BertConfig(vocab_size=len(tokenizer), num_labels=2, pad_token_id=0, **shape)
     model = transformers.BertForSequenceClassification(config)
     with torch.no_grad():  # else no word changes an answer by more than rounding does
         model.classifier.weight.mul_(20.0)
@@ -79,11 +71,10 @@ def sentences(count: int) -> list[Example]:
 def audit_seconds(source: Path, texts: int) -> float:
     """Seconds of processor time that a whole quick audit takes with the package in this folder."""
     with tempfile.TemporaryDirectory() as made:
-        text = Path(__file__).read_text(encoding="utf-8")
-        begin, end = text.index("def minilm_sized"), text.index("def audit_seconds")
+        text = "\n\n".join(map(inspect.getsource, (word_tokenizer, minilm_sized, sentences)))
         head = "import importlib\nfrom typing import Any\nimport numpy as np\nimport torch\n"
         head += "from attentest.corpus.example import Example\n"
-        (Path(made) / "benchmarks_audits.py").write_text(head + text[begin:end], encoding="utf-8")
+        (Path(made) / "benchmarks_audits.py").write_text(head + text, encoding="utf-8")
         paths = os.pathsep.join((str(source), made))
         said = subprocess.run(
             [sys.executable, "-c", TIMED, str(texts)],
